@@ -1,5 +1,5 @@
-import { onTerminate, writeToHost } from "../lib/platform/functions-host/functions-app.ts";
-import { createLog } from "../lib/platform/log.ts";
+import { onTerminate } from "../lib/platform/functions-host/functions-app.ts";
+import { createLog, writeToHost } from "../lib/platform/log.ts";
 import { enabledApis } from "../lib/platform/settings/api-paths.ts";
 import { deploymentSettings, isInAzure } from "../lib/platform/settings/deployment-settings.ts";
 import {

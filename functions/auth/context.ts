@@ -1,5 +1,4 @@
 import type { AuthDeps } from "../../lib/auth/deps.ts";
-import type { Call } from "../../lib/platform/http/call.ts";
 
 /** Dependencies of the endpoints of both APIs. */
 export interface AuthContext extends AuthDeps {
@@ -9,6 +8,4 @@ export interface AuthContext extends AuthDeps {
   readonly publicOrigin?: string;
   /** How to allow a page of another origin, for the refusal of its call. Absent in Azure, where callers cannot change settings. */
   readonly originHint?: string;
-  /** Returns the caller's address, if a trusted proxy reports it (G7). */
-  readonly callerAddress: (call: Call) => string | undefined;
 }

@@ -1,8 +1,7 @@
 import * as z from "zod";
 import type { Fault } from "../../lib/platform/fault.ts";
 import type { Reply } from "../../lib/platform/http/call.ts";
-import { faultStatus } from "../../lib/platform/http/fault-status.ts";
-import { retryAfterHeader } from "../../lib/platform/http/retry-after.ts";
+import { faultStatus, retryAfterHeader } from "../../lib/platform/http/respond.ts";
 
 export const errorBody = z
   .object({

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { invalidRequest } from "../../lib/platform/fault.ts";
 import type { Call, Reply } from "../../lib/platform/http/call.ts";
-import { readQuery } from "../../lib/platform/http/parse/read-pairs.ts";
+import { readQuery } from "../../lib/platform/http/parse/read-fields.ts";
 import { parseInstant, timeError } from "../../lib/platform/http/parse/time-field.ts";
 import type { Instant } from "../../lib/platform/time.ts";
 

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { Fault, FaultKind } from "../../lib/platform/fault.ts";
 import type { Reply } from "../../lib/platform/http/call.ts";
-import { retryAfterHeader } from "../../lib/platform/http/retry-after.ts";
+import { retryAfterHeader } from "../../lib/platform/http/respond.ts";
 
 type ErrorType = "validation" | "authentication" | "not_found" | "conflict" | "throttled" | "internal";
 

@@ -6,6 +6,9 @@ export type Fields = Readonly<Record<string, unknown>>;
 /** Writes one complete line to the Functions host's logger (in Azure) or the terminal (locally). */
 export type WriteLine = (level: Level, line: string) => void;
 
+/** The console is what the host collects, also outside an invocation. */
+export const writeToHost: WriteLine = (level, line) => console[level](line);
+
 /** Structured log with one JSON line for each event. Fields must not contain secrets or a recipient's data (G10). */
 export interface Log {
   debug(event: string, fields?: Fields): void;
@@ -33,6 +36,15 @@ export function createLog(write: WriteLine, threshold: Level = "info"): Log {
       write(level, JSON.stringify(all, redact));
     };
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+}
+
+/** Awaits the work and logs its failure as a warning, so that it does not hide the error that came first. */
+export async function warnOnError(
+  event: string,
+  work: Promise<unknown>,
+  { log }: { readonly log: Log },
+): Promise<void> {
+  await work.catch((error: unknown) => log.warn(event, { error }));
 }
 
 /** Longer strings are cut: an error message may quote a peer's response. */

@@ -27,6 +27,6 @@ export const assignOwnOtpkey = endpoint({
     },
   },
   refusals: ["throttled", "conflict"],
-  handle: async ({ body }, context: AuthContext, { call, session }: CallContext & { session: LiveSession }) =>
-    ok({ prefix: await assignOwnKey(session, body, context, { address: context.callerAddress(call) }) }),
+  handle: async ({ body }, context: AuthContext, { address, session }: CallContext & { session: LiveSession }) =>
+    ok({ prefix: await assignOwnKey(session, body, context, { address }) }),
 });

@@ -22,9 +22,9 @@ export const authenticate = endpoint({
   body: credentials,
   answers: { 200: { description: "True if they are valid and sufficient.", schema: z.boolean() } },
   refusals: ["unauthenticated", "throttled"],
-  handle: async ({ body }, context: AuthContext, { call }) => {
+  handle: async ({ body }, context: AuthContext, { call, address }) => {
     const deviceToken = presentedDeviceToken(call.headers, context.rules.secureCookie);
-    const result = await signIn(body, context, { address: context.callerAddress(call), deviceToken });
+    const result = await signIn(body, context, { address, deviceToken });
     if (!result.granted && result.mustChange) throw await changeRequired(result.mustChange, context);
     return ok(result.granted);
   },

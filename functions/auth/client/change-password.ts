@@ -34,10 +34,14 @@ const withAnyProof = endpoint({
     }),
   answers: { 200: { description: "Changed.", schema: z.literal(true) } },
   refusals: ["throttled"],
-  handle: async ({ body }, context: AuthContext, { call, session }: CallContext & { session?: LiveSession }) => {
+  handle: async (
+    { body },
+    context: AuthContext,
+    { call, address, session }: CallContext & { session?: LiveSession },
+  ) => {
     const { newpass, oldpass, otp, code, username = "", token } = body;
     const deviceToken = presentedDeviceToken(call.headers, context.rules.secureCookie);
-    const options = { address: context.callerAddress(call), deviceToken };
+    const options = { address, deviceToken };
     if (token) await setPasswordByToken({ newpass, token }, context);
     else if (code) await change({ username, code }, { newpass, otp }, context, options);
     else if (session) await change(session, { newpass, oldpass, otp }, context, options);

@@ -26,7 +26,7 @@ export function checkOrigin(
   const isForeign = origin !== undefined && origin !== own && !isOwn(origin, headers.get("host") ?? url.host);
   const site = headers.get("sec-fetch-site") ?? undefined;
   if (isForeign || (site !== undefined && site !== "same-origin" && site !== "none")) {
-    throw new Fault("forbidden", `Pages of other origins may not call this API.${hint}`);
+    throw new Fault("forbidden", `Pages of other origins may not call this API.${hint}`, { reason: "other_origin" });
   }
   return {};
 }

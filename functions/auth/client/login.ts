@@ -42,11 +42,11 @@ export const login = endpoint({
     },
   },
   refusals: ["unauthenticated", "throttled"],
-  handle: async ({ body }, context: AuthContext, { call }) => {
+  handle: async ({ body }, context: AuthContext, { call, address }) => {
     const { secureCookie, deviceMs } = context.rules;
     const deviceToken = presentedDeviceToken(call.headers, secureCookie);
     const result = await signIn(body, context, {
-      address: context.callerAddress(call),
+      address,
       deviceToken,
       newSession: { replaces: presentedSession(call.headers, secureCookie) },
     });

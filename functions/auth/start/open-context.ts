@@ -6,7 +6,6 @@ import { createDeviceTokens } from "../../../lib/auth/sessions/device-token.ts";
 import type { AuthSettings } from "../../../lib/auth/settings.ts";
 import { createKeyedHash } from "../../../lib/auth/storage/keyed-hash.ts";
 import { authStore } from "../../../lib/auth/storage/store.table.ts";
-import { callerAddress } from "../../../lib/platform/http/authenticate/caller-address.ts";
 import { isInAzure } from "../../../lib/platform/settings/deployment-settings.ts";
 import { keyRing } from "../../../lib/platform/vault/key-ring.ts";
 import type { Deployment } from "../../deployment.ts";
@@ -16,7 +15,7 @@ import type { AuthContext } from "../context.ts";
 /** Connects the authentication server to storage, Key Vault and validation servers. Makes no call yet. */
 export function openAuthContext(deployment: Deployment, settings: AuthSettings): AuthContext {
   const { log, now, random, sleep, fetch, cores, secrets, caching, sealer } = deployment;
-  const { CORE_PATH, PUBLIC_BASE_URL, TRUSTED_PROXIES } = deployment.settings;
+  const { CORE_PATH, PUBLIC_BASE_URL } = deployment.settings;
   const validationKey = deployment.secretText("otp-validation-key");
   const pepper = keyRing(secrets, "password-pepper", caching);
   const keyedHash = createKeyedHash(pepper);
@@ -59,7 +58,6 @@ export function openAuthContext(deployment: Deployment, settings: AuthSettings):
     now,
     random,
     sleep,
-    callerAddress: call => callerAddress(call, TRUSTED_PROXIES),
     ...(!isInAzure(deployment.settings) && { originHint: " To allow one, add its origin to CLIENT_ALLOWED_ORIGINS." }),
     ...(PUBLIC_BASE_URL !== undefined && { publicOrigin: new URL(PUBLIC_BASE_URL).origin }),
     coreUrl: apiUrl(deployment.settings, CORE_PATH),

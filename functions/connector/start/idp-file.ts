@@ -1,7 +1,7 @@
 import { createReadStream, readFileSync, statSync } from "node:fs";
 import { buffer } from "node:stream/consumers";
 import { longestIdpFile } from "../../../lib/connector/idp/longest-idp-file.ts";
-import { withTimeout } from "../../../lib/platform/async/with-timeout.ts";
+import { withTimeout } from "../../../lib/platform/async/timeout.ts";
 import type { Blobs } from "../../../lib/platform/azure/blobs.ts";
 
 /** Where the file of several IdPs is stored. */

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { checkVersion, jsonColumn, parseRow, RowError } from "../../platform/tables/row-schema.ts";
+import { checkVersion, jsonColumn, parseRow, RowError } from "../../platform/tables/row-columns.ts";
 import type { Row } from "../../platform/tables/tables.ts";
 import { schemaVersion } from "../storage/tables.table.ts";
 import type { Attributes } from "./attributes.ts";

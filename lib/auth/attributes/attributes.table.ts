@@ -1,7 +1,6 @@
 import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import type { Stored } from "../../platform/stored.ts";
-import { confirmWrite } from "../../platform/tables/confirm-write.ts";
-import { finishOrLog } from "../../platform/tables/finish-or-log.ts";
+import { confirmWrite, finishOrLog } from "../../platform/tables/confirm-write.ts";
 import type { Table } from "../../platform/tables/tables.ts";
 import { keyPartition, readKeyRows } from "../otpkeys/key-rows.table.ts";
 import { accepted, type Parsed } from "../parsed.ts";

@@ -1,7 +1,6 @@
 import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import type { Stored } from "../../platform/stored.ts";
-import { confirmWrite } from "../../platform/tables/confirm-write.ts";
-import { finishOrLog } from "../../platform/tables/finish-or-log.ts";
+import { confirmWrite, finishOrLog } from "../../platform/tables/confirm-write.ts";
 import { touchRow } from "../../platform/tables/row-batches.ts";
 import type { Row } from "../../platform/tables/tables.ts";
 import { holderHint, holderPrefix, readHint, removeHint } from "../storage/hints.table.ts";

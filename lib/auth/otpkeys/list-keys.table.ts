@@ -1,4 +1,4 @@
-import { readOrLog } from "../../platform/tables/row-schema.ts";
+import { readOrLog } from "../../platform/tables/row-columns.ts";
 import type { Row, RowPage, Table } from "../../platform/tables/tables.ts";
 import { holderPrefix } from "../storage/hints.table.ts";
 import type { AuthTables } from "../storage/tables.table.ts";

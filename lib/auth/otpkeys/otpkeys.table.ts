@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { type Stored, storedInstant } from "../../platform/stored.ts";
-import { confirmWrite } from "../../platform/tables/confirm-write.ts";
-import { finishOrLog } from "../../platform/tables/finish-or-log.ts";
+import { confirmWrite, finishOrLog } from "../../platform/tables/confirm-write.ts";
 import { mapConcurrently } from "../../platform/tables/row-batches.ts";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
 import type { Row } from "../../platform/tables/tables.ts";

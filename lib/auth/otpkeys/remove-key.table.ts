@@ -1,7 +1,7 @@
 import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import { confirmWrite } from "../../platform/tables/confirm-write.ts";
 import { mapConcurrently, touchRow } from "../../platform/tables/row-batches.ts";
-import { readOrLog } from "../../platform/tables/row-schema.ts";
+import { readOrLog } from "../../platform/tables/row-columns.ts";
 import type { Row } from "../../platform/tables/tables.ts";
 import { holderHint, holderPrefix, removeHint } from "../storage/hints.table.ts";
 import { sendNotices } from "../storage/notices.table.ts";

@@ -1,5 +1,5 @@
-import { createHmac, timingSafeEqual } from "node:crypto";
-import { derivedKey } from "../../platform/derived-key.ts";
+import { timingSafeEqual } from "node:crypto";
+import { keyedHash } from "../../platform/keyed-hash.ts";
 import type { KeyRing } from "../../platform/seal.ts";
 import { between, type Instant, instant } from "../../platform/time.ts";
 
@@ -37,11 +37,7 @@ export function createDeviceTokens(
   pepper: Pick<KeyRing, "current">,
   purpose: "device tokens" | "password change tokens",
 ) {
-  const key = derivedKey(pepper, purpose);
-  const tagOf = async (body: Uint8Array): Promise<Buffer> =>
-    createHmac("sha256", await key())
-      .update(body)
-      .digest();
+  const tagOf = keyedHash(pepper, purpose);
   return {
     async issue({ userId, epoch, number, issuedAt }: Device): Promise<string> {
       const body = Buffer.alloc(bodyBytes);

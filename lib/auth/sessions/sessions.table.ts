@@ -1,8 +1,7 @@
 import * as z from "zod";
 import { type Stored, storedInstant } from "../../platform/stored.ts";
 import { confirmRemoval } from "../../platform/tables/confirm-write.ts";
-import { rowColumns } from "../../platform/tables/row-columns.ts";
-import { schemaOf } from "../../platform/tables/row-schema.ts";
+import { rowColumns, schemaOf } from "../../platform/tables/row-columns.ts";
 import { type AuthTables, idKey, schemaVersion } from "../storage/tables.table.ts";
 import type { User } from "../store.ts";
 import { userIn, userRow } from "../users/user-rows.table.ts";

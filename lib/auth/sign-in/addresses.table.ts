@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { storedInstant } from "../../platform/stored.ts";
-import { rowColumns } from "../../platform/tables/row-columns.ts";
-import { schemaOf } from "../../platform/tables/row-schema.ts";
+import { rowColumns, schemaOf } from "../../platform/tables/row-columns.ts";
 import type { Instant } from "../../platform/time.ts";
 import { saveExpiring } from "../storage/expiry.table.ts";
 import { type AuthTables, schemaVersion } from "../storage/tables.table.ts";

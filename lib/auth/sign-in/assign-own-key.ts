@@ -1,5 +1,5 @@
 import { Fault } from "../../platform/fault.ts";
-import { warnOnError } from "../../platform/warn-on-error.ts";
+import { warnOnError } from "../../platform/log.ts";
 import type { AuthDeps } from "../deps.ts";
 import { possiblePrefixes } from "../otpkeys/kinds/split-otp.ts";
 import { splitTemporaryOtp } from "../otpkeys/kinds/temporary-code.ts";

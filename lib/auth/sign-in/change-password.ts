@@ -1,7 +1,7 @@
 import { Fault, invalidRequest } from "../../platform/fault.ts";
+import { warnOnError } from "../../platform/log.ts";
 import type { Stored } from "../../platform/stored.ts";
 import { minutes } from "../../platform/time.ts";
-import { warnOnError } from "../../platform/warn-on-error.ts";
 import type { AuthDeps } from "../deps.ts";
 import { checkNewPassword } from "../passwords/password.ts";
 import type { StoredPassword } from "../passwords/password-hash.ts";

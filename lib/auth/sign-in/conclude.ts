@@ -1,7 +1,7 @@
 import { Fault } from "../../platform/fault.ts";
+import { warnOnError } from "../../platform/log.ts";
 import type { Stored } from "../../platform/stored.ts";
 import { measure } from "../../platform/telemetry.ts";
-import { warnOnError } from "../../platform/warn-on-error.ts";
 import type { AuthDeps } from "../deps.ts";
 import { OverloadFault } from "../passwords/hash-queue.ts";
 import { createUserSession, endSession } from "../sessions/manage-sessions.ts";

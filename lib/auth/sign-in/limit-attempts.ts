@@ -1,6 +1,6 @@
 import { Fault } from "../../platform/fault.ts";
+import { warnOnError } from "../../platform/log.ts";
 import { between, type Instant, plus } from "../../platform/time.ts";
-import { warnOnError } from "../../platform/warn-on-error.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { ThrottleKey, ThrottleState } from "../store.ts";
 import { addressGroup, countAttempt, uncountAttempt } from "./address-limit.ts";

@@ -1,8 +1,7 @@
 import * as z from "zod";
 import { storedInstant } from "../../platform/stored.ts";
 import { mapConcurrently, removeRows } from "../../platform/tables/row-batches.ts";
-import { rowColumns } from "../../platform/tables/row-columns.ts";
-import { parseRow, readOrLog } from "../../platform/tables/row-schema.ts";
+import { parseRow, readOrLog, rowColumns } from "../../platform/tables/row-columns.ts";
 import type { Entity, Row, RowPage, Table } from "../../platform/tables/tables.ts";
 import type { Instant } from "../../platform/time.ts";
 import { type AuthTables, schemaVersion } from "./tables.table.ts";

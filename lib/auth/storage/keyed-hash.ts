@@ -1,5 +1,4 @@
-import { createHmac } from "node:crypto";
-import { derivedKey } from "../../platform/derived-key.ts";
+import { keyedHash } from "../../platform/keyed-hash.ts";
 import type { KeyRing } from "../../platform/seal.ts";
 
 /** Returns a keyed hash of a text in base64url. Equal texts of different kinds have different hashes. */
@@ -11,9 +10,6 @@ export type KeyedHash = (kind: string, text: string) => Promise<string>;
  * host has the same one, and a new pepper starts all counts again.
  */
 export function createKeyedHash(pepper: Pick<KeyRing, "current">): KeyedHash {
-  const key = derivedKey(pepper, "keys of throttles");
-  return async (kind, text) =>
-    createHmac("sha256", await key())
-      .update(`${kind}\0${text}`, "utf8")
-      .digest("base64url");
+  const hash = keyedHash(pepper, "keys of throttles");
+  return async (kind, text) => (await hash(`${kind}\0${text}`)).toString("base64url");
 }

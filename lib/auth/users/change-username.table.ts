@@ -1,6 +1,5 @@
 import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
-import { confirmWrite } from "../../platform/tables/confirm-write.ts";
-import { finishOrLog } from "../../platform/tables/finish-or-log.ts";
+import { confirmWrite, finishOrLog } from "../../platform/tables/confirm-write.ts";
 import { listHint, nameHint, readHint, removeHint, writeHint } from "../storage/hints.table.ts";
 import { newEpoch } from "../storage/ids.ts";
 import { sendNotices } from "../storage/notices.table.ts";

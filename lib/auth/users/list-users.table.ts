@@ -1,6 +1,6 @@
 import { chunksOf } from "../../platform/chunks.ts";
 import { mapConcurrently } from "../../platform/tables/row-batches.ts";
-import { readOrLog } from "../../platform/tables/row-schema.ts";
+import { readOrLog } from "../../platform/tables/row-columns.ts";
 import type { RowPage } from "../../platform/tables/tables.ts";
 import { attributesIn } from "../attributes/attribute-rows.table.ts";
 import { byName, listHint, nameKey } from "../storage/hints.table.ts";

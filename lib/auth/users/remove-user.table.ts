@@ -1,8 +1,7 @@
 import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
-import { confirmWrite } from "../../platform/tables/confirm-write.ts";
-import { finishOrLog } from "../../platform/tables/finish-or-log.ts";
+import { confirmWrite, finishOrLog } from "../../platform/tables/confirm-write.ts";
 import { mapConcurrently } from "../../platform/tables/row-batches.ts";
-import { readOrLog } from "../../platform/tables/row-schema.ts";
+import { readOrLog } from "../../platform/tables/row-columns.ts";
 import { attributesIn } from "../attributes/attribute-rows.table.ts";
 import { indexHints, removeHint } from "../storage/hints.table.ts";
 import { sendNotices } from "../storage/notices.table.ts";

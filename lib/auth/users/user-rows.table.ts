@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { type Stored, storedInstant } from "../../platform/stored.ts";
-import { rowColumns } from "../../platform/tables/row-columns.ts";
-import { checkVersion, parseRow, schemaOf } from "../../platform/tables/row-schema.ts";
+import { checkVersion, parseRow, rowColumns, schemaOf } from "../../platform/tables/row-columns.ts";
 import type { Action, Row } from "../../platform/tables/tables.ts";
 import type { Instant } from "../../platform/time.ts";
 import { attributeColumns, attributesRow } from "../attributes/attribute-rows.table.ts";

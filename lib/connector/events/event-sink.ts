@@ -1,7 +1,6 @@
 import { createHash, createHmac } from "node:crypto";
 import * as z from "zod";
-import { raceAbort } from "../../platform/async/race-abort.ts";
-import { withTimeoutSignal } from "../../platform/async/with-timeout-signal.ts";
+import { raceAbort, withTimeoutSignal } from "../../platform/async/timeout.ts";
 import { callPeer, type PeerTools } from "../../platform/peers/call-peer.ts";
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import type { Instant } from "../../platform/time.ts";

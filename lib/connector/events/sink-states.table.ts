@@ -1,8 +1,7 @@
 import * as z from "zod";
 import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import { storedInstant } from "../../platform/stored.ts";
-import { rowColumns } from "../../platform/tables/row-columns.ts";
-import { schemaOf } from "../../platform/tables/row-schema.ts";
+import { rowColumns, schemaOf } from "../../platform/tables/row-columns.ts";
 import type { Tables } from "../../platform/tables/tables.ts";
 import type { Instant } from "../../platform/time.ts";
 import { dueTable } from "../storage/due-index.table.ts";

@@ -1,6 +1,5 @@
-import { raceAbort } from "../../platform/async/race-abort.ts";
 import { singleFlight } from "../../platform/async/single-flight.ts";
-import { withTimeoutSignal } from "../../platform/async/with-timeout-signal.ts";
+import { raceAbort, withTimeoutSignal } from "../../platform/async/timeout.ts";
 import type { PeerAccess } from "../../platform/peers/call-peer.ts";
 import { PeerFailure, type PeerFailureKind } from "../../platform/peers/peer-failure.ts";
 import { type Instant, plus } from "../../platform/time.ts";

@@ -1,8 +1,7 @@
 import * as z from "zod";
 import type { Log } from "../../platform/log.ts";
 import { type Immutable, storedInstant } from "../../platform/stored.ts";
-import { rowColumns } from "../../platform/tables/row-columns.ts";
-import { readOrLog } from "../../platform/tables/row-schema.ts";
+import { readOrLog, rowColumns } from "../../platform/tables/row-columns.ts";
 import type { Row, Tables } from "../../platform/tables/tables.ts";
 import type { Instant, Now } from "../../platform/time.ts";
 import { type Due, dueSchema } from "../model/request.ts";

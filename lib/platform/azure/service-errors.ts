@@ -1,5 +1,5 @@
 import type { TableServiceClientOptions } from "@azure/data-tables";
-import { withTimeout } from "../async/with-timeout.ts";
+import { withTimeout } from "../async/timeout.ts";
 import { Fault } from "../fault.ts";
 import { retryAfterSeconds } from "../peers/http-failure.ts";
 

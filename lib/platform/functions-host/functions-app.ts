@@ -1,6 +1,5 @@
 import { app, type HttpHandler, type HttpMethod, type InvocationContext, type Timer } from "@azure/functions";
 import type { Call, Reply } from "../http/call.ts";
-import type { WriteLine } from "../log.ts";
 import { invokeWithCall } from "./http-invocation.ts";
 
 /** Registers an HTTP function. @param template without a leading slash, which would stop the whole app */
@@ -38,8 +37,8 @@ export function registerTimer(name: string, schedule: string, run: (invocationId
 }
 
 /**
- * Runs `close` before the host stops the app. In Azure also at SIGTERM: when the platform removes an instance, it sends only this signal,
- * and Node would end at once.
+ * Runs `close` before the host stops the app. In Azure also at SIGTERM: when the platform removes an instance, it sends
+ * only this signal, and Node would end at once.
  */
 export function onTerminate(close: () => Promise<void>, { inAzure }: { readonly inAzure: boolean }): void {
   let closed: Promise<void> | undefined;
@@ -50,6 +49,3 @@ export function onTerminate(close: () => Promise<void>, { inAzure }: { readonly 
   app.hook.appTerminate(closeOnce);
   if (inAzure) process.once("SIGTERM", () => void closeOnce().finally(() => process.exit()));
 }
-
-/** The console is what the host collects, also outside an invocation. */
-export const writeToHost: WriteLine = (level, line) => console[level](line);

@@ -4,8 +4,7 @@ import { type FaultKind, invalidRequest, type Problem } from "../fault.ts";
 import type { Fields } from "../log.ts";
 import type { Call, Reply } from "./call.ts";
 import { findIgnoredFields } from "./parse/ignored-fields.ts";
-import { problemsOf } from "./parse/problems.ts";
-import { safeParse } from "./parse/safe-parse.ts";
+import { problemsOf, safeParse } from "./parse/problems.ts";
 import type { Route } from "./route.ts";
 
 /**
@@ -32,6 +31,8 @@ interface SuccessResponse {
 export interface CallContext {
   readonly call: Call;
   readonly requestId: string;
+  /** The caller's address, if a trusted proxy reports it (G7). */
+  readonly address?: string | undefined;
 }
 
 /** The authenticated caller or session, depending on the endpoint's access. */

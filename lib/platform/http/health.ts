@@ -1,5 +1,5 @@
 import { singleFlight } from "../async/single-flight.ts";
-import { withTimeout } from "../async/with-timeout.ts";
+import { withTimeout } from "../async/timeout.ts";
 import type { Log } from "../log.ts";
 import { type Instant, isRecent, type Now } from "../time.ts";
 

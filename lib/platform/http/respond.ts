@@ -1,3 +1,4 @@
+import type { Fault, FaultKind } from "../fault.ts";
 import { type Fields, withLogFields } from "../log.ts";
 import type { Call, Reply } from "./call.ts";
 
@@ -34,3 +35,24 @@ const commonHeaders = (requestId: string, strictTransport: boolean): Record<stri
   "x-request-id": requestId,
   ...(strictTransport ? { "strict-transport-security": "max-age=31536000; includeSubDomains" } : {}),
 });
+
+/** The HTTP status of each kind of Fault. Only the connector has others, for what peers refused (C1). */
+export const faultStatus: Readonly<Record<FaultKind, number>> = {
+  invalid: 400,
+  unauthenticated: 401,
+  forbidden: 403,
+  not_found: 404,
+  conflict: 409,
+  length_required: 411,
+  too_large: 413,
+  unsupported_media: 415,
+  throttled: 429,
+  internal: 500,
+  delivery_refused: 502,
+  idp_refused: 502,
+  unavailable: 503,
+};
+
+/** Returns the header `Retry-After` of a refusal in whole seconds, at least 1; no header if the Fault has no such time. */
+export const retryAfterHeader = ({ retryAfter }: Fault): Readonly<Record<string, string>> =>
+  retryAfter === undefined ? {} : { "retry-after": String(Math.max(1, Math.ceil(retryAfter))) };

@@ -2,14 +2,11 @@ import { appRoleOf, callerFields, hasRole } from "../caller.ts";
 import { Fault } from "../fault.ts";
 import { type Fields, type Log, withLogFields } from "../log.ts";
 import type { Api, Identify } from "./api.ts";
-import { callerAddress } from "./authenticate/caller-address.ts";
-import { cameThroughProxy, requireProxy } from "./authenticate/proxy-proof.ts";
 import type { Call, Reply } from "./call.ts";
-import type { Access, Endpoint, Identity } from "./endpoint.ts";
-import { checkOriginalPath } from "./parse/check-original-path.ts";
-import { readFields } from "./parse/read-fields.ts";
-import { readJson } from "./parse/read-json.ts";
-import { readQuery } from "./parse/read-pairs.ts";
+import type { Access, CallContext, Endpoint, Identity } from "./endpoint.ts";
+import { readJson } from "./parse/read-body.ts";
+import { readFields, readQuery } from "./parse/read-fields.ts";
+import { callerAddress, cameThroughProxy, checkOriginalPath, requireProxy } from "./proxies.ts";
 import { canRefuse, requireListedReply } from "./refusals.ts";
 import { respond } from "./respond.ts";
 import type { RouteParts } from "./route.ts";
@@ -20,7 +17,10 @@ export interface ServeOptions<D, S = unknown> {
   readonly log: Log;
   /** Whether to send `strict-transport-security`. Only in Azure, where clients connect with TLS. */
   readonly strictTransport: boolean;
-  /** Whether a reply that the endpoint does not list becomes a 500. On everywhere but in Azure, so that no answer is undocumented. */
+  /**
+   * Whether a reply that the endpoint does not list becomes a 500. On everywhere but in Azure, so that no answer is
+   * undocumented.
+   */
   readonly onlyListed?: boolean;
   /** Number of trusted proxies in front of the app (G7). */
   readonly trustedProxies: number;
@@ -35,8 +35,8 @@ interface Outcome {
 }
 
 /**
- * Returns the HTTP handler of an endpoint: checks the proxy and the API's guard, authenticates, parses, handles, responds. Every Fault
- * becomes an error response, every other error a 500.
+ * Returns the HTTP handler of an endpoint: checks the proxy and the API's guard, authenticates, parses, handles, responds.
+ * Every Fault becomes an error response, every other error a 500.
  */
 export function serve<D, S>(
   api: Api<D, S>,
@@ -45,18 +45,15 @@ export function serve<D, S>(
   options: ServeOptions<D, S>,
 ): (call: Call) => Promise<Reply> {
   const labels = { api: api.name, route: `${route.method} /${route.segments.join("/")}` };
+  const { log, strictTransport, trustedProxies, proxyProof } = options;
   return call => {
     // The platform writes the last entry of X-Forwarded-For, so that one is reliable even if the call bypassed the proxy.
-    const hops = cameThroughProxy(call, options.proxyProof)
-      ? options.trustedProxies
-      : Math.min(options.trustedProxies, 1);
+    const hops = cameThroughProxy(call, proxyProof) ? trustedProxies : Math.min(trustedProxies, 1);
     const address = callerAddress(call, hops);
-    const responseOptions = { strictTransport: options.strictTransport, ...(address && { fields: { address } }) };
-    return respond(call, responseOptions, async requestId => {
-      const { reply, logFields } = await guardCall(api, { ...options, labels }, call, () =>
-        handleCall(api, endpoint, { ...options, labels }, call, requestId),
-      );
-      options.log.info("http", { ...labels, status: reply.status, ...logFields });
+    return respond(call, { strictTransport, ...(address && { fields: { address } }) }, async requestId => {
+      const context = { call, requestId, address };
+      const { reply, logFields } = await handleCall(api, endpoint, { ...options, labels }, context);
+      log.info("http", { ...labels, status: reply.status, ...logFields });
       return reply;
     });
   };
@@ -67,46 +64,32 @@ interface CallLabels {
   readonly labels: Fields;
 }
 
-/** Checks the proxy and the API's guard, then runs `work` and adds the guard's headers to its reply. */
-async function guardCall<D, S>(
-  { guard, refuse }: Api<D, S>,
-  { deps, log, labels, proxyProof }: ServeOptions<D, S> & CallLabels,
-  call: Call,
-  work: () => Promise<Outcome>,
-): Promise<Outcome> {
-  let headers: Readonly<Record<string, string>>;
-  try {
-    requireProxy(call, proxyProof);
-    headers = guard?.(call, deps) ?? {};
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error;
-    const reply = refuse(error);
-    logRefusedCaller(error, reply, { log, labels });
-    return { reply, logFields: {} };
-  }
-  const { reply, logFields } = await work();
-  return { reply: { ...reply, headers: { ...headers, ...reply.headers } }, logFields };
-}
-
 async function handleCall<D, S>(
   api: Api<D, S>,
   endpoint: Endpoint<D, S>,
-  { deps, identify, log, labels, onlyListed }: ServeOptions<D, S> & CallLabels,
-  call: Call,
-  requestId: string,
+  { deps, identify, log, labels, onlyListed, proxyProof }: ServeOptions<D, S> & CallLabels,
+  context: CallContext,
 ): Promise<Outcome> {
+  const { call } = context;
+  let guardHeaders: Reply["headers"] = {};
   let identityFields: Fields = {};
+  const outcome = (reply: Reply, logFields: Fields): Outcome => ({
+    reply: { ...reply, headers: { ...guardHeaders, ...reply.headers } },
+    logFields,
+  });
   try {
+    requireProxy(call, proxyProof);
+    guardHeaders = api.guard?.(call, deps);
     const identity = requireIdentity(endpoint.access, await identify(endpoint.access, call));
     identityFields = identity.logFields ?? {};
     requireRole(api, identity, endpoint);
     const reply = await withLogFields(identityFields, async () => {
       const input = await readInput(api, endpoint, call);
-      const { reply, ignored } = await endpoint.run(input, deps, { ...identity, call, requestId });
+      const { reply, ignored } = await endpoint.run(input, deps, { ...identity, ...context });
       if (onlyListed) requireListedReply(endpoint, reply);
       return ignored.length === 0 ? reply : withIgnored(reply, ignored, log);
     });
-    return { reply, logFields: identityFields };
+    return outcome(reply, identityFields);
   } catch (thrown) {
     const isListed =
       !(onlyListed && thrown instanceof Fault) ||
@@ -116,17 +99,21 @@ async function handleCall<D, S>(
     identityFields = { ...identityFields, ...(fault.caller && callerFields(fault.caller)) };
     return withLogFields(identityFields, () => {
       if (fault.kind === "internal" && !isReplayed(error)) log.error("failed", { error });
-      // With a reason nothing is broken: the event of the call has it, because a flood must not cause more events than calls.
+      // With a reason nothing is broken: the event of the call has it, because a flood must not cause more events than
+      // calls.
       const isOverload = fault.kind === "unavailable" && fault.reason !== undefined;
       if (fault.kind === "unavailable" && !isOverload) log.warn("unavailable", { error });
       const reply = api.refuse(fault);
       if (endpoint.access === "caller" || fault.reason !== undefined) logRefusedCaller(fault, reply, { log, labels });
-      return { reply, logFields: isOverload ? { ...identityFields, reason: fault.reason } : identityFields };
+      return outcome(reply, isOverload ? { ...identityFields, reason: fault.reason } : identityFields);
     });
   }
 }
 
-/** Returns the identity. Throws if the access requires a caller or session and there is none, so that no endpoint is open by mistake. */
+/**
+ * Returns the identity. Throws if the access requires a caller or session and there is none, so that no endpoint is open by
+ * mistake.
+ */
 function requireIdentity<S>(access: Access, identity: Identity<S>): Identity<S> {
   const found = access === "caller" ? identity.caller : identity.session;
   if (access !== "open" && access !== "optional_session" && found === undefined)
@@ -172,7 +159,10 @@ async function readInput<D, S>(api: Api<D, S>, endpoint: Endpoint<D, S>, call: C
   return { params, query: readQuery(call.url), body };
 }
 
-/** Logs ignored fields and names them in a header, so that a mistyped field is noticed. Encodes and cuts the paths, which are caller input. */
+/**
+ * Logs ignored fields and names them in a header, so that a mistyped field is noticed. Encodes and cuts the paths, which
+ * are caller input.
+ */
 function withIgnored(reply: Reply, ignored: readonly string[], log: Log): Reply {
   const paths = ignored.map(encodePathStart);
   log.warn("ignored_fields", { paths });

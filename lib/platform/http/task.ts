@@ -2,11 +2,9 @@ import * as z from "zod";
 import { Fault } from "../fault.ts";
 import { type Log, withLogFields } from "../log.ts";
 import type { Call, Reply } from "./call.ts";
-import { faultStatus } from "./fault-status.ts";
 import { problemsOf } from "./parse/problems.ts";
 import { decodeUtf8, parseJson, readBytes } from "./parse/read-body.ts";
-import { type ResponseOptions, respond } from "./respond.ts";
-import { retryAfterHeader } from "./retry-after.ts";
+import { faultStatus, type ResponseOptions, respond, retryAfterHeader } from "./respond.ts";
 
 /**
  * A maintenance task, which an administrator starts from inside the network (G13, docs/operate.md). `run` returns a report, which is logged and sent,

@@ -5,7 +5,7 @@ import type {
   EmailMessage,
   EmailSendOptionalParams,
 } from "@azure/communication-email";
-import { withTimeout } from "../async/with-timeout.ts";
+import { withTimeout } from "../async/timeout.ts";
 import { isLocalService, localAccessKey, type ServiceAccess } from "../azure/service-access.ts";
 import type { Policies } from "../azure/service-errors.ts";
 import { Fault } from "../fault.ts";

@@ -1,6 +1,6 @@
 import type { Blobs } from "../azure/blobs.ts";
 import type { Log } from "../log.ts";
-import { parseRow, readOrLog } from "../tables/row-schema.ts";
+import { parseRow, readOrLog } from "../tables/row-columns.ts";
 import type { Row } from "../tables/tables.ts";
 import {
   type BackupScope,

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { withTimeoutSignal } from "../async/with-timeout-signal.ts";
+import { withTimeoutSignal } from "../async/timeout.ts";
 import type { ActiveSpanHandle } from "../telemetry.ts";
 import type { Instant, Now } from "../time.ts";
 import { kindOfStatus, neverConnected, requestIdIn, retryAfterSeconds } from "./http-failure.ts";

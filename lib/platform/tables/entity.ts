@@ -24,8 +24,8 @@ const forbidden = /[/\\#?%\p{Cc}]/u;
 export const isKey = (key: string): boolean => key.length <= 512 && !forbidden.test(key) && key.isWellFormed();
 
 /**
- * Converts a row to the SDK's form. Throws a `TypeError` that names the property if Table storage cannot store the value. The emulator
- * accepts several of these.
+ * Converts a row to the SDK's form. Throws a `TypeError` that names the property if Table storage cannot store the value.
+ * The emulator accepts several of these.
  */
 export function toEntity({ partitionKey, rowKey, ...properties }: Entity): TableEntity {
   if (!isKey(partitionKey)) throw new TypeError("partitionKey cannot be a key in Table storage");
@@ -69,4 +69,16 @@ export function toRow(entity: object): Row {
     row[name] = typeof value === "bigint" && Number.isSafeInteger(Number(value)) ? Number(value) : value;
   }
   return row as Row;
+}
+
+/** Returns the ETag of a write. */
+export function etagOf({ etag }: { etag?: string }): string {
+  if (etag === undefined) throw new Error("Table storage returned no ETag for a write");
+  return etag;
+}
+
+/** Returns the ETag. Throws TypeError for an empty one or `*`, with which the service would overwrite any version. */
+export function checkedEtag(etag: string): string {
+  if (!/^(W\/)?"[^"]+"$/.test(etag)) throw new TypeError("A conditional write needs the ETag of the row that was read");
+  return etag;
 }

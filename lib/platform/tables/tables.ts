@@ -1,8 +1,7 @@
 import type { TableClient, TableServiceClientOptions } from "@azure/data-tables";
 import { isLocalService, type ServiceAccess } from "../azure/service-access.ts";
-import { callService, type Policies, rejectNonJson, retryOptions } from "../azure/service-errors.ts";
-import { checkedEtag, etagOf, undefinedIf } from "./conditions.ts";
-import { type Entity, isKey, type Row, toEntity, toRow } from "./entity.ts";
+import { callService, isServiceError, type Policies, rejectNonJson, retryOptions } from "../azure/service-errors.ts";
+import { checkedEtag, type Entity, etagOf, isKey, type Row, toEntity, toRow } from "./entity.ts";
 import { type Filter, type RowPage, readRowPage, type Scan } from "./query.ts";
 import { type Action, conditionalRemovals, retryableTransactions, submit } from "./transaction.ts";
 
@@ -11,12 +10,12 @@ export type { Filter, RowPage } from "./query.ts";
 export type { Action } from "./transaction.ts";
 
 /**
- * A table. Every call ends within the time limit, retries included, or throws Fault `unavailable`. A write that ends with this Fault
- * may have succeeded.
+ * A table. Every call ends within the time limit, retries included, or throws Fault `unavailable`. A write that ends with
+ * this Fault may have succeeded.
  *
- * A write whose response is lost is sent again, so its condition may fail because of its own first attempt. After `undefined` or `false`
- * the caller must read the row again; any other result is certain. If another writer deletes or recreates the row between both
- * attempts, an `insert` may recreate it, and a `remove` without an ETag may delete it again.
+ * A write whose response is lost is sent again, so its condition may fail because of its own first attempt. After
+ * `undefined` or `false` the caller must read the row again; any other result is certain. If another writer deletes or
+ * recreates the row between both attempts, an `insert` may recreate it, and a `remove` without an ETag may delete it again.
  */
 export interface Table {
   get(partitionKey: string, rowKey: string): Promise<Row | undefined>;
@@ -162,4 +161,32 @@ function tableOf(open: () => Promise<TableClient>, timeoutMs: number): Table {
     scan: (range = {}, options) => rows(range, options),
     queryPage,
   };
+}
+
+/** Error codes of failed conditions. A missing table is not one of them, because it is an error of the deployment. */
+const conditions = {
+  missing: ["ResourceNotFound", "EntityNotFound"],
+  exists: ["EntityAlreadyExists"],
+  changed: ["UpdateConditionNotSatisfied", "ConditionNotMet"],
+};
+
+/** Returns the result of `work`; undefined if it fails with one of the expected conditions. */
+async function undefinedIf<T>(
+  expected: readonly (keyof typeof conditions)[],
+  work: () => Promise<T>,
+): Promise<T | undefined> {
+  try {
+    return await work();
+  } catch (error) {
+    const code = codeOf(error);
+    if (code !== undefined && expected.some(condition => conditions[condition].includes(code))) return undefined;
+    throw error;
+  }
+}
+
+/** Returns the error code: the SDK has that of a transaction in `code`, that of other calls in `details`. */
+function codeOf(error: unknown): string | undefined {
+  if (!isServiceError(error)) return undefined;
+  const { details } = error as { details?: { odataError?: { code?: string } } };
+  return details?.odataError?.code ?? error.code;
 }

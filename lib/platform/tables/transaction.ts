@@ -1,8 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { TableClient, TransactionAction } from "@azure/data-tables";
 import type { Policies } from "../azure/service-errors.ts";
-import { checkedEtag } from "./conditions.ts";
-import { type Entity, toEntity } from "./entity.ts";
+import { checkedEtag, type Entity, toEntity } from "./entity.ts";
 
 /** Maximum number of actions of a transaction. */
 export const transactionSize = 100;

@@ -1,5 +1,5 @@
 import type { TokenCredential } from "@azure/identity";
-import { withTimeout } from "../async/with-timeout.ts";
+import { withTimeout } from "../async/timeout.ts";
 import type { Level, WriteLine } from "../log.ts";
 import { currentSpan, type Labels, type TelemetrySink, withoutSpan } from "../telemetry.ts";
 import type { TelemetrySdk } from "./telemetry-sdk.ts";

@@ -1,7 +1,6 @@
-import { createHmac } from "node:crypto";
-import { derivedKey } from "../derived-key.ts";
 import type { TokenHashes } from "../http/authenticate/api-tokens.ts";
 import type { TokenHash } from "../http/authenticate/bearer.ts";
+import { keyedHash } from "../keyed-hash.ts";
 import type { KeyRing } from "../seal.ts";
 import { between, days, hours, type Instant, isRecent } from "../time.ts";
 import { type CacheOptions, cachedSecret } from "./cached-secret.ts";
@@ -13,9 +12,9 @@ import { tokenHashOf, validHashes } from "./token-versions.ts";
 const maxStaleMs = hours(1);
 
 /**
- * Stores the static tokens of an API as versions of one secret (G3). Key Vault has no conditional writes, so with a list in one value a
- * create could undo a revocation. Here a create adds a version and a revocation disables that version forever, so neither overwrites the
- * other. The hash is in the version's tags, because lists contain tags but no values.
+ * Stores the static tokens of an API as versions of one secret (G3). Key Vault has no conditional writes, so with a list in
+ * one value a create could undo a revocation. Here a create adds a version and a revocation disables that version forever,
+ * so neither overwrites the other. The hash is in the version's tags, because lists contain tags but no values.
  * @param keys the key ring of the service's data-encryption key, from which the key of the tags of tokens is derived
  */
 export function apiTokenHashes(
@@ -33,7 +32,6 @@ export function apiTokenHashes(
     return hashes;
   };
   const cached = cachedSecret(name, readAndWarn, { ...caching, maxStaleMs });
-  const tagKey = derivedKey(keys, "tags of API tokens");
   /** The last read for each id. Only tokens that this service created are looked up, so invented tokens add no entries. */
   const lookUps = new Map<string, { readonly at: Instant; readonly hashes: Promise<readonly TokenHash[]> }>();
   return {
@@ -46,10 +44,7 @@ export function apiTokenHashes(
       lookUps.set(id, { at: time, hashes });
       return hashes;
     },
-    tag: async text =>
-      createHmac("sha256", await tagKey())
-        .update(text)
-        .digest(),
+    tag: keyedHash(keys, "tags of API tokens"),
     read,
     add: async ({ id, ...hash }) => void (await secrets.set(name, id, { tags: { id, ...hash } })),
     recordUse: createUseRecorder(secrets, name, caching),

@@ -1,5 +1,4 @@
-import { checkedEtag } from "../../../lib/platform/tables/conditions.ts";
-import { type Entity, toEntity, toRow } from "../../../lib/platform/tables/entity.ts";
+import { checkedEtag, type Entity, toEntity, toRow } from "../../../lib/platform/tables/entity.ts";
 import type { Filter, Scan } from "../../../lib/platform/tables/query.ts";
 import type { Action, Row, Table, Tables } from "../../../lib/platform/tables/tables.ts";
 

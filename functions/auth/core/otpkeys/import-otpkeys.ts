@@ -4,7 +4,7 @@ import type { Caller } from "../../../../lib/platform/caller.ts";
 import { Fault, invalidRequest } from "../../../../lib/platform/fault.ts";
 import { ok } from "../../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../../lib/platform/http/endpoint.ts";
-import { safeParse } from "../../../../lib/platform/http/parse/safe-parse.ts";
+import { safeParse } from "../../../../lib/platform/http/parse/problems.ts";
 import type { AuthContext } from "../../context.ts";
 import { importOutcome, outcomeFields } from "../import-outcome.ts";
 import { importFields, importFieldsId, problemsOfRefused, toImportedKey } from "./import-fields.ts";

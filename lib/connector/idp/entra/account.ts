@@ -1,6 +1,5 @@
 import type * as z from "zod";
-import { raceAbort } from "../../../platform/async/race-abort.ts";
-import { withTimeoutSignal } from "../../../platform/async/with-timeout-signal.ts";
+import { raceAbort, withTimeoutSignal } from "../../../platform/async/timeout.ts";
 import { callPeer, type PeerAccess } from "../../../platform/peers/call-peer.ts";
 import { orFailure, PeerFailure } from "../../../platform/peers/peer-failure.ts";
 import type { AccessTokens } from "../../peers/access-token.ts";

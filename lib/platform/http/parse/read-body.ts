@@ -6,8 +6,9 @@ import { refuseHugeJson } from "./json-bounds.ts";
 export const bodyLimitBytes = 1_048_576;
 
 /**
- * Maximum body size in the Functions host, its app setting `FUNCTIONS_REQUEST_BODY_SIZE_LIMIT`. The host reads a body into memory before any
- * function runs and responds to a larger one with an empty 500, so that a body little over the limit of an API still gets its 413.
+ * Maximum body size in the Functions host, its app setting `FUNCTIONS_REQUEST_BODY_SIZE_LIMIT`. The host reads a body into
+ * memory before any function runs and responds to a larger one with an empty 500, so that a body little over the limit of
+ * an API still gets its 413.
  */
 export const hostBodyLimitBytes = bodyLimitBytes + 65_536;
 
@@ -50,7 +51,23 @@ export function decodeUtf8(bytes: Uint8Array): string {
 export const mediaType = (call: Call): string =>
   (call.headers.get("content-type") ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
 
-/** Parses a JSON text. Throws Fault `invalid` if it is not JSON or contains ill-formed Unicode, and `too_large` as `refuseHugeJson` does. */
+/**
+ * Returns the value of a JSON body. Throws Fault `unsupported_media` for another content type, `invalid`, and as
+ * `readBytes` does.
+ */
+export async function readJson(call: Call, limitBytes: number): Promise<unknown> {
+  const bytes = await readBytes(call, limitBytes);
+  const type = mediaType(call);
+  if (type !== "application/json" && !/^application\/[\w.-]+\+json$/.test(type)) {
+    throw new Fault("unsupported_media", "Send the body as application/json.");
+  }
+  return parseJson(decodeUtf8(bytes));
+}
+
+/**
+ * Parses a JSON text. Throws Fault `invalid` if it is not JSON or contains ill-formed Unicode, and `too_large` as
+ * `refuseHugeJson` does.
+ */
 export function parseJson(text: string): unknown {
   refuseHugeJson(text);
   const value = parse(text);

@@ -122,7 +122,7 @@ describe("pages of other sites", () => {
 
 it("names the setting that allows a page of another origin only outside Azure", async () => {
   const call = { headers: new Headers({ origin: "https://evil.example" }), url: new URL(origin) } as unknown as Call;
-  expect(() => checkOrigin(call, [])).toThrow(new Fault("forbidden", reason));
+  expect(() => checkOrigin(call, [])).toThrow(new Fault("forbidden", reason, { reason: "other_origin" }));
 });
 
 describe("a CORS preflight", () => {

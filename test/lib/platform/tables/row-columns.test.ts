@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { schemaOf } from "../../../../lib/platform/tables/row-schema.ts";
+import { schemaOf } from "../../../../lib/platform/tables/row-columns.ts";
 
 interface Thing {
   readonly id: number;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { callerAddress } from "../../../../../lib/platform/http/authenticate/caller-address.ts";
-import type { Call } from "../../../../../lib/platform/http/call.ts";
+import type { Call } from "../../../../lib/platform/http/call.ts";
+import { callerAddress } from "../../../../lib/platform/http/proxies.ts";
 
 function addressOf(forwardedFor: string | undefined, trustedProxies: number): string | undefined {
   const headers = new Headers(forwardedFor === undefined ? {} : { "x-forwarded-for": forwardedFor });
