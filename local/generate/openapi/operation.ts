@@ -31,7 +31,7 @@ interface Writing {
   readonly schemas: SchemaWriter;
   readonly examples: Examples;
   /** The refusals of an operation by status. */
-  readonly refusals: (endpoint: AnyEndpoint, method: string) => Readonly<Record<string, Json>>;
+  readonly refusals: (endpoint: AnyEndpoint) => Readonly<Record<string, Json>>;
 }
 
 /** Returns the sentence on the role of the caller, unless only the one that includes all others is sufficient. */
@@ -77,7 +77,7 @@ export function writeOperation({ name, endpoint, route, prefix, input, schemas, 
     }),
     responses: {
       ...successes(answers, { example, schemas, ignorable: input === "json" && body !== undefined }),
-      ...refusals(endpoint, parts.method),
+      ...refusals(endpoint),
     },
   };
   return { path: `/${hostTemplate(parts)}`, method: parts.method.toLowerCase(), operation };

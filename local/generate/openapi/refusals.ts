@@ -34,53 +34,87 @@ export interface Refusals {
   /** The response components by name. */
   readonly components: Readonly<Record<string, Json>>;
   /** Returns the refusals of an operation by status. */
-  of(endpoint: AnyEndpoint, method: string): Readonly<Record<string, Json>>;
+  of(endpoint: AnyEndpoint): Readonly<Record<string, Json>>;
 }
 
-/** Returns the API's refusals: kinds that share a status share a response. @param error schema of their bodies */
+/** What limits the kinds of refusals that not every operation has. */
+const limits: Partial<Record<FaultKind, string>> = {
+  unauthenticated: "Only of an operation that needs credentials.",
+  length_required: "Only of a call with a body.",
+  too_large: "Only of a call with a body.",
+  unsupported_media: "Only of a call with a body.",
+};
+
+/** Whether the operation itself refuses, and not the check of caller and input, which is the same for all of them. */
+const isOwn = ({ refusals, params }: AnyEndpoint, kind: FaultKind): boolean =>
+  refusals.includes(kind) || (kind === "not_found" && params !== undefined);
+
+/**
+ * Returns the API's refusals. Those that an operation lists itself are its responses by status; kinds that share a status
+ * share a response. Those of the pipeline are one response for each class of statuses, which explains each of them.
+ * @param error schema of their bodies
+ */
 export function refusalsOf({ input, endpoints, refuse }: Api<never>, error: Json): Refusals {
+  const statusOf = (kind: FaultKind): number => refuse(new Fault(kind, "")).status;
+  const classOf = (kind: FaultKind): string => `${String(statusOf(kind)).charAt(0)}XX`;
   const operations = Object.values(endpoints).flatMap(endpoint =>
     endpoint.routes.map(route => ({ endpoint, method: route.split(" ")[0] ?? "" })),
   );
-  const possible = faultKinds.filter(kind =>
-    operations.some(({ endpoint, method }) => canRefuse(input, endpoint, { method, kind })),
+  const own = faultKinds.filter(kind => operations.some(({ endpoint }) => isOwn(endpoint, kind)));
+  const common = faultKinds.filter(kind =>
+    operations.some(({ endpoint, method }) => !isOwn(endpoint, kind) && canRefuse(input, endpoint, { method, kind })),
   );
-  const byStatus = [...Map.groupBy(possible, kind => refuse(new Fault(kind, "")).status)].sort(([a], [b]) => a - b);
+  const byStatus = [...Map.groupBy(new Set([...common, ...own]), statusOf)]
+    .filter(([, kinds]) => kinds.some(kind => own.includes(kind)))
+    .sort(([a], [b]) => a - b);
+  const byClass = [...Map.groupBy(common, classOf)].sort();
   return {
-    components: Object.fromEntries(
-      byStatus.map(([status, kinds]) => [componentName(status), response(status, kinds, { refuse, error })]),
-    ),
-    of: (endpoint, method) =>
+    components: Object.fromEntries([
+      ...byStatus.map(([status, kinds]) => {
+        const description = kinds.map(kind => texts[kind].text).join(" ");
+        return [componentName(status), response(description, kinds, { refuse, error })] as const;
+      }),
+      ...byClass.map(([name, kinds]) => {
+        const lines = kinds.map(kind => [`- ${statusOf(kind)}:`, texts[kind].text, limits[kind]].join(" ").trimEnd());
+        return [componentName(name), response(lines.sort().join("\n"), kinds, { refuse, error })] as const;
+      }),
+    ]),
+    of: endpoint =>
       Object.fromEntries(
-        byStatus
-          .filter(([, kinds]) => kinds.some(kind => canRefuse(input, endpoint, { method, kind })))
-          .map(([status]) => [String(status), ref("responses", componentName(status))]),
+        [
+          ...byStatus.filter(([, kinds]) => kinds.some(kind => isOwn(endpoint, kind))).map(([status]) => status),
+          ...byClass.map(([name]) => name),
+        ].map(name => [name, ref("responses", componentName(name))]),
       ),
   };
 }
 
-const schemeHeader = (scheme: string | undefined): Json =>
-  scheme === undefined
-    ? {}
-    : { "www-authenticate": { description: "The required scheme.", schema: { type: "string", const: scheme } } };
+const componentName = (name: number | string): string => `Refused${name}`;
 
-const componentName = (status: number): string => `Refused${status}`;
-
+/** @param kinds of these refusals; the example is of the first one */
 function response(
-  status: number,
+  description: string,
   kinds: readonly FaultKind[],
   { refuse, error }: Pick<Api<never>, "refuse"> & { readonly error: Json },
 ): Json {
-  const [kind = "internal"] = kinds;
-  const problems = kind === "invalid" ? [{ path: "recipient.email", reason: "is required" }] : [];
-  const { headers = {}, body } = refuse(new Fault(kind, texts[kind].message, { retryAfter: 30, problems }));
+  const replies = kinds.map(kind => {
+    const problems = kind === "invalid" ? [{ path: "recipient.email", reason: "is required" }] : [];
+    return refuse(new Fault(kind, texts[kind].message, { retryAfter: 30, problems }));
+  });
+  const scheme = replies.map(({ headers }) => headers?.["www-authenticate"]).find(value => value !== undefined);
+  const canWait = replies.some(({ status }) => [409, 429, 503].includes(status));
   return {
-    description: kinds.map(each => texts[each].text).join(" "),
+    description,
     headers: {
       ...everyAnswer,
-      ...schemeHeader(headers["www-authenticate"]),
-      ...([409, 429, 503].includes(status) ? { "retry-after": ref("headers", "retryAfter") } : {}),
+      ...(scheme !== undefined && {
+        "www-authenticate": {
+          description: "The required scheme, with 401.",
+          schema: { type: "string", const: scheme },
+        },
+      }),
+      ...(canWait && { "retry-after": ref("headers", "retryAfter") }),
     },
-    content: content(["application/json"], error, body),
+    content: content(["application/json"], error, replies[0]?.body),
   };
 }

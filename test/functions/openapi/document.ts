@@ -50,12 +50,22 @@ export interface Operation {
 }
 
 interface Content {
+  readonly description?: string;
   readonly headers?: object;
   readonly content?: Readonly<Record<string, { readonly example?: unknown }>>;
 }
 type Responses = Readonly<Record<string, Content>>;
 
 const jsonOf = (of: Content | undefined) => of?.content?.["application/json"];
+
+/** Returns the responses by status. That of a class of statuses lists each of them in its description. */
+const byStatus = (responses: Responses): readonly (readonly [number, Content])[] =>
+  Object.entries(responses)
+    .sort(([a], [b]) => Number(b.endsWith("XX")) - Number(a.endsWith("XX")))
+    .flatMap(([status, response]) => {
+      const listed = [...(response.description ?? "").matchAll(/^- (\d{3}):/gm)].map(([, each]) => Number(each));
+      return (status.endsWith("XX") ? listed : [Number(status)]).map(each => [each, response] as const);
+    });
 
 /** Returns the success that has an example, or one without a body. */
 function successOf(responses: Responses): Operation["example"] {
@@ -99,12 +109,9 @@ export function operationsOf(api: Operation["api"]): readonly Operation[] {
           schema as Schema,
         ]),
       ),
-      statuses: Object.keys(responses ?? {}).map(Number),
+      statuses: byStatus(responses as unknown as Responses).map(([status]) => status),
       headers: Object.fromEntries(
-        Object.entries(responses as unknown as Responses).map(([status, { headers = {} }]) => [
-          status,
-          Object.keys(headers),
-        ]),
+        byStatus(responses as unknown as Responses).map(([status, { headers = {} }]) => [status, Object.keys(headers)]),
       ),
       exampleBody: jsonOf(requestBody)?.example,
       example: successOf(responses as unknown as Responses),

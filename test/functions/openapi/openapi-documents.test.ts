@@ -111,14 +111,18 @@ describe.each(paths.map(path => [path, apis[path]] as const))(
       for (const [name, { access }] of Object.entries<{ readonly access: keyof typeof asked }>(api.endpoints)) {
         const { security, responses } = byOperation.get(name) ?? { security: undefined, responses: {} };
         expect(security, name).toEqual(asked[access]);
-        expect(responses, name).toMatchObject({ 400: {}, 403: {}, 500: {}, 503: {} });
+        const refusals = { "4XX": "Refused4XX", "5XX": "Refused5XX" };
+        for (const [statuses, component] of Object.entries(refusals))
+          expect(responses[statuses], name).toEqual({ $ref: `#/components/responses/${component}` });
         expect(responses, name).not.toHaveProperty("default");
-        if (access !== "open") {
-          expect(responses, name).toMatchObject({ 401: { $ref: "#/components/responses/Refused401" }, 403: {} });
-        }
       }
+      const listed = (...statuses: readonly number[]) =>
+        expect.stringMatching(new RegExp(`^${statuses.map(status => `- ${status}: .+`).join("\\n")}$`));
       expect(document.components).toMatchObject({
-        responses: { Refused401: {}, Refused503: { headers: { "retry-after": {} } } },
+        responses: {
+          Refused4XX: { description: listed(400, 401, 403, 411, 413, 415), headers: { "www-authenticate": {} } },
+          Refused5XX: { description: listed(500, 503), headers: { "retry-after": {} } },
+        },
         schemas: { ErrorResponse: { required: refused } },
       });
     });
