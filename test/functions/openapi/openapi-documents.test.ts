@@ -111,9 +111,8 @@ describe.each(paths.map(path => [path, apis[path]] as const))(
       for (const [name, { access }] of Object.entries<{ readonly access: keyof typeof asked }>(api.endpoints)) {
         const { security, responses } = byOperation.get(name) ?? { security: undefined, responses: {} };
         expect(security, name).toEqual(asked[access]);
-        const refusals = { "4XX": "Refused4XX", "5XX": "Refused5XX" };
-        for (const [statuses, component] of Object.entries(refusals))
-          expect(responses[statuses], name).toEqual({ $ref: `#/components/responses/${component}` });
+        const shared = ["4XX", "5XX"].map(name => [name, { $ref: `#/components/responses/Refused${name}` }]);
+        expect(responses, name).toMatchObject(Object.fromEntries(shared));
         expect(responses, name).not.toHaveProperty("default");
       }
       const listed = (...statuses: readonly number[]) =>
