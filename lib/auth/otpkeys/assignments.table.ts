@@ -51,12 +51,13 @@ export async function addAssignment(
     if (user === undefined) return "no_user";
     if (epoch !== undefined && epoch !== user.value.epoch) return "no_user";
     as = { by: "id", id };
+    const others = user.value.otpkeys.filter(each => each.prefix !== prefix);
+    // Before `no_key`, so that no OTP key is created for a user who cannot have it.
+    if (others.length >= maxAssignedKeys) return "too_many";
     const key = rows.find(({ rowKey }) => rowKey === keyRow);
     if (key === undefined) return "no_key";
     const assigned = { prefix, id: Number(key.id) };
     if (hasKey(user, assigned)) return "assigned";
-    const others = user.value.otpkeys.filter(each => each.prefix !== prefix);
-    if (others.length >= maxAssignedKeys) return "too_many";
     const holders = rows.filter(({ rowKey }) => rowKey.startsWith(holderPrefix) && rowKey !== hint.rowKey);
     if (holders.length > 0) return (await freeKey(tables, holders, assigned, wait)) ? conflict : "taken";
     if (!(await announceHolder(tables, key, id))) return conflict;

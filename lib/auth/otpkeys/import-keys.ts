@@ -4,7 +4,7 @@ import { attempt, throwOutage } from "../batch.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { UserRef } from "../users/username.ts";
 import { checkImport, importKey, toNewKey } from "./import-key.ts";
-import { type ImportedKey, requireValidImport, unknownUsername } from "./imported-key.ts";
+import { findOwnerProblem, type ImportedKey, prefixesOf, requireValidImport, unknownUsername } from "./imported-key.ts";
 import { assignKey } from "./manage-otpkeys.ts";
 
 /** An OTP key of a batch. */
@@ -28,12 +28,14 @@ const concurrency = 16;
  * Throws Fault `unavailable` if storage or vault is away; some keys may be imported then.
  */
 export async function importKeys(keys: readonly BatchKey[], deps: AuthDeps): Promise<readonly BatchResult[]> {
-  const isKnown = await knownOwners(keys, deps);
+  const owners = await readOwners(keys, deps);
   const prepared = await Promise.all(
     keys.map(key =>
       attempt(async () => {
-        const isKnownOwner = key.owner === undefined || isKnown(key.owner.folded);
-        requireValidImport(key, { isKnownOwner, problems: key.problems });
+        const { owner, prefix, problems } = key;
+        const prefixes = owner && owners.get(owner.folded);
+        requireValidImport(key, { ownerProblem: owner && findOwnerProblem(prefixes, prefix), problems });
+        prefixes?.add(prefix);
         return { key, created: await toNewKey(key, deps) };
       }, deps),
     ),
@@ -75,12 +77,16 @@ export async function importKeys(keys: readonly BatchKey[], deps: AuthDeps): Pro
   return results;
 }
 
-/** Reads each named user once. Returns whether a user with that folded name exists. */
-async function knownOwners(keys: readonly BatchKey[], { users }: AuthDeps): Promise<(folded: string) => boolean> {
+/** Reads each named user once. Returns the prefixes of the OTP keys of those who exist, by folded name. */
+async function readOwners(keys: readonly BatchKey[], { users }: AuthDeps): Promise<ReadonlyMap<string, Set<string>>> {
   const names = [...new Set(keys.flatMap(({ owner }) => owner?.folded ?? []))];
   const found = await pLimit(concurrency).map(names, folded => users.find({ by: "name", folded }));
-  const known = new Set(names.filter((_, index) => found[index] !== undefined));
-  return folded => known.has(folded);
+  return new Map(
+    names.flatMap((name, index) => {
+      const user = found[index];
+      return user === undefined ? [] : [[name, prefixesOf(user.value)] as const];
+    }),
+  );
 }
 
 /** Returns a function that runs work of one name in turn. */

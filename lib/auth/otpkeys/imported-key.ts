@@ -1,4 +1,5 @@
 import { invalidRequest, type Problem } from "../../platform/fault.ts";
+import { maxAssignedKeys, type User } from "../store.ts";
 import type { KeyDraft, KeyParameters, KeySecret, Prepared } from "./kinds/contract.ts";
 import { type OtpKindName, otpKind } from "./kinds/kinds.ts";
 import { unusedParameters } from "./manage-otpkeys.ts";
@@ -50,20 +51,34 @@ export function importProblems(imported: ImportDraft): readonly Problem[] {
 
 /**
  * Throws Fault `invalid` with every problem of an import that does not depend on the stored OTP key, and the caller's.
- * @param isKnownOwner false if the OTP key is to be assigned to a user who does not exist
+ * @param ownerProblem see `findOwnerProblem`
  */
 export function requireValidImport(
   imported: ImportedKey,
   {
-    isKnownOwner,
+    ownerProblem,
     problems = [],
-  }: { readonly isKnownOwner: boolean; readonly problems?: readonly Problem[] | undefined },
+  }: { readonly ownerProblem: Problem | undefined; readonly problems?: readonly Problem[] | undefined },
 ): void {
-  const all = [...problems, ...importProblems(imported), ...(isKnownOwner ? [] : [unknownUsername])];
+  const all = [...problems, ...importProblems(imported), ...(ownerProblem ? [ownerProblem] : [])];
   if (all.length > 0) throw invalidRequest(all);
 }
 
 export const unknownUsername: Problem = { path: "username", reason: "is not the name of a user" };
+
+/**
+ * Returns why an OTP key cannot be assigned to a user; undefined if it can.
+ * @param prefixes prefixes of the OTP keys of the user; undefined if there is no such user
+ */
+export function findOwnerProblem(prefixes: ReadonlySet<string> | undefined, prefix: string): Problem | undefined {
+  if (prefixes === undefined) return unknownUsername;
+  if (prefixes.size < maxAssignedKeys || prefixes.has(prefix)) return undefined;
+  return { path: "username", reason: `is that of a user who has ${maxAssignedKeys} otpkeys already` };
+}
+
+/** Returns the prefixes of the OTP keys of a user. */
+export const prefixesOf = ({ otpkeys }: Pick<User, "otpkeys">): Set<string> =>
+  new Set(otpkeys.map(({ prefix }) => prefix));
 
 const wireNames: Record<keyof KeyDraft, string> = {
   secret: "secret",

@@ -1,6 +1,6 @@
 import { checkImport, importKey } from "../../../../lib/auth/otpkeys/import-key.ts";
 import { assignImported } from "../../../../lib/auth/otpkeys/import-keys.ts";
-import { requireValidImport } from "../../../../lib/auth/otpkeys/imported-key.ts";
+import { findOwnerProblem, prefixesOf, requireValidImport } from "../../../../lib/auth/otpkeys/imported-key.ts";
 import { endpoint } from "../../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
 import { otpkeyView, toOtpkeyView } from "../../views.ts";
@@ -39,7 +39,8 @@ export const importOtpkey = endpoint({
     const { owner, ...imported } = toImportedKey(body, caller);
     const { users, otpkeys } = context;
     const [user, existing] = await Promise.all([owner && users.find(owner), owner && otpkeys.find(imported.prefix)]);
-    requireValidImport(imported, { isKnownOwner: owner === undefined || user !== undefined });
+    const ownerProblem = owner && findOwnerProblem(user && prefixesOf(user.value), imported.prefix);
+    requireValidImport(imported, { ownerProblem });
     const assign = async () => owner && assignImported(imported, owner, context);
     // An OTP key that exists is checked first, then assigned, then changed: an import that is refused changes nothing.
     if (existing !== undefined) {

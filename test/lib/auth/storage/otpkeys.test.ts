@@ -57,6 +57,8 @@ describe("an assignment", () => {
     }));
     await replaceUser(openAuthTables(storage.tables, storageDeps), { ...found.value, otpkeys }, found.version);
     expect(await store.otpkeys.assign(userRef, prefix)).toBe("too_many");
+    // Not "no_key", after which the caller creates the key.
+    expect(await store.otpkeys.assign(userRef, `${prefix}x`)).toBe("too_many");
     expect((await store.users.find(userRef))?.value.otpkeys).toEqual(otpkeys);
   });
 

@@ -1,6 +1,8 @@
 import { describe, expect, it, test } from "vitest";
 import type { AuthContext } from "../../../../../functions/auth/context.ts";
 import { tokenHashesOf } from "../../../../../functions/caller-check.ts";
+import { idKey } from "../../../../../lib/auth/storage/tables.table.ts";
+import { maxAssignedKeys } from "../../../../../lib/auth/store.ts";
 import { Fault } from "../../../../../lib/platform/fault.ts";
 import { createToken } from "../../../../../lib/platform/http/authenticate/api-tokens.ts";
 import { minutes } from "../../../../../lib/platform/time.ts";
@@ -28,6 +30,14 @@ const importing = async (otpkeys: readonly unknown[], headers?: Readonly<Record<
 const statusesOf = (results: readonly Element[]) => results.map(({ status }) => status);
 const view = async (prefix: string) => (await auth.get(`/core/otpkeys/${prefix}`)).body as Element;
 const listed = async () => (await auth.get("/core/otpkeys")).body as readonly { id: number; prefix: string }[];
+/** Gives a user all OTP keys but one that a user can have. None of them exists. */
+async function fill({ id }: { readonly id: number }): Promise<void> {
+  const users = auth.deployment.tables.table("users");
+  const row = { partitionKey: idKey(id), rowKey: "user" };
+  const held = Array.from({ length: maxAssignedKeys - 1 }, (_, n) => ({ prefix: `full${n}`, id: n + 1 }));
+  const { etag = "" } = (await users.get(row.partitionKey, row.rowKey)) ?? {};
+  await users.merge({ ...row, otpkeys: JSON.stringify(held) }, etag);
+}
 const keysOf = async (user: { id: number }) => (await auth.get(`/core/users/${user.id}/otpkeys`)).body;
 
 describe("POST /core/otpkeys/batch", () => {
@@ -41,6 +51,22 @@ describe("POST /core/otpkeys/batch", () => {
     const inList = (await listed()).filter(({ prefix }) => own.has(prefix));
     expect(inList.map(({ prefix }) => prefix)).toEqual(keys.map(({ prefix }) => prefix).toSorted());
     expect(new Set(inList.map(({ id }) => id)).size).toBe(100);
+  });
+
+  it("creates no OTP key for a user who can have no more, neither in a list nor alone", async () => {
+    const user = await auth.makeUser();
+    await fill(user);
+    const [fits, over, alone] = [hotpKey(), hotpKey(), hotpKey()];
+    const toUser = ({ fields }: typeof fits) => ({ ...fields, username: user.name });
+    const reason = `is that of a user who has ${maxAssignedKeys} otpkeys already`;
+    const refused = { status: 400, problems: [{ field: "username", reason }] };
+    expect(await importing([toUser(fits), toUser(over)])).toMatchObject([{ status: 201 }, refused]);
+    expect(statusesOf(await importing([toUser(fits)]))).toEqual([200]);
+    expect(await auth.post("/core/otpkeys", toUser(alone))).toMatchObject({
+      status: 400,
+      body: { error: `username ${reason}` },
+    });
+    for (const { prefix } of [over, alone]) expect((await auth.get(`/core/otpkeys/${prefix}`)).status).toBe(404);
   });
 
   it("imports every field of the single call, and assigns to users", async () => {
