@@ -44,7 +44,9 @@ export function transportKeysFault(error: unknown): Fault {
 /** Returns the fault of a create whose order the delivery service refused or did not receive. */
 export function orderFault(error: PeerFailure): Fault {
   if (error.kind === "unauthorized") return unauthorizedFault(error);
-  if (error.kind !== "throttled" && isClientError(error.status)) {
+  // A 404 without the service's own error code may be a proxy's, which knows nothing of the order.
+  const isProxys = error.kind === "missing" && error.code === undefined;
+  if (!isProxys && error.kind !== "throttled" && isClientError(error.status)) {
     const message = error.detail ?? "The delivery service refused the shipment.";
     return new Fault("delivery_refused", message, { data: { code: error.code ?? "refused", message }, cause: error });
   }

@@ -129,8 +129,9 @@ describe("a create that the delivery service answers no", () => {
 
   test.each([
     [{ method: "POST", status: 403 }, 500],
+    [{ kind: "nonsense", method: "POST", status: 404 }, 503],
     [{ path: "transport", status: 408, times: 3 }, 503],
-  ])("to %j: %i, and the shipment is not at fault", async (call, response) => {
+  ] as const)("to %j: %i, and the shipment is not at fault", async (call, response) => {
     const connector = await testConnector(peers);
     peers.delivery.fail({ kind: "refuse", ...call });
     expect(await refusalOf(connector.order())).toMatchObject({
