@@ -268,6 +268,17 @@ describe("an activation that is not answered", () => {
     expect([posts(), readBacks()]).toEqual([1, 1]);
   });
 
+  test("but by a proxy with 404 is read back before it is repeated", async () => {
+    const { connector, users, credential } = await ready();
+    failing({ kind: "nonsense", status: 404, phase: "after" });
+    await connector.runCredentials();
+    expect(registrationsOf(users[0] ?? "")).toBe(1);
+    expect(await credential()).toMatchObject({ state: "activation_pending" });
+    await connector.runCredentials();
+    expect(await credential()).toMatchObject({ state: "active" });
+    expect([posts(), readBacks()]).toEqual([1, 1]);
+  });
+
   test("and then refused is believed only after a second read-back at least a minute later", async () => {
     const { connector, users, credential } = await ready();
     failing({ kind: "drop", phase: "before" });
