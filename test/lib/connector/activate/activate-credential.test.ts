@@ -3,7 +3,7 @@ import type { Fetch } from "../../../../lib/platform/peers/call-peer.ts";
 import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
 import { between, days, hours, minutes, seconds } from "../../../../lib/platform/time.ts";
 import type { FaultRule } from "../../../../local/peers/peer.ts";
-import { changedKeys, withIdps } from "../../../support/connector/changed-peers.ts";
+import { changedKeys, withIdps, withPort } from "../../../support/connector/changed-peers.ts";
 import { usersOf } from "../../../support/connector/in-a-state.ts";
 import {
   type ConnectorOptions,
@@ -101,6 +101,14 @@ describe("an activation that fails for a transient reason", () => {
     expect(await credential()).toMatchObject({ state: "active" });
     expect(registrationsOf(users[0] ?? "")).toBe(1);
   });
+});
+
+test("an activation whose response is no longer stored ends failed and says so", async () => {
+  const { connector, credential } = await ready();
+  const host = connector.anotherInstance({ ports: withPort("responses", () => ({ get: async () => undefined })) });
+  await host.runCredentials();
+  expect(await credential()).toMatchObject({ state: "failed", error_message: "The key maker's response is lost." });
+  expect(posts()).toBe(0);
 });
 
 describe("retryable_until", () => {
@@ -226,6 +234,18 @@ describe("an activation that is not answered", () => {
     await host.runCredentials();
     expect(await credential()).toMatchObject({ state: "active" });
     expect([posts(), readBacks()]).toEqual([1, 1]);
+  });
+
+  test("is found by the name of a key with several users where Graph lists keys under GUIDs", async () => {
+    peers.entra.settings({ methodIds: "guid" });
+    onTestFinished(() => peers.entra.settings({ methodIds: "credential" }));
+    const { connector, users, credential } = await ready({}, withoutPins(orderBody([2])));
+    failing({ kind: "drop", phase: "after", times: 2 });
+    await connector.runCredentials();
+    connector.advance(minutes(1));
+    await connector.runCredentials();
+    for (const index of [0, 1]) expect(await credential(index)).toMatchObject({ state: "active" });
+    expect([posts(), ...users.map(registrationsOf)]).toEqual([2, 1, 1]);
   });
 
   test("is not sent while it cannot be read back", async () => {
