@@ -13,7 +13,8 @@ export interface PlantedTree {
 /** @param files source by path */
 export function plant(files: Readonly<Record<string, string>>): PlantedTree {
   const directory = mkdtempSync(join(tmpdir(), "planted-"));
-  for (const config of [".gitignore", "biome.json", "tsconfig.json", "knip.jsonc"]) cpSync(config, join(directory, config));
+  for (const config of [".gitignore", "biome.json", "tsconfig.json", "knip.jsonc"])
+    cpSync(config, join(directory, config));
   symlinkSync(resolve("node_modules"), join(directory, "node_modules"), "junction");
   for (const [path, source] of Object.entries(files)) {
     mkdirSync(dirname(join(directory, path)), { recursive: true });
