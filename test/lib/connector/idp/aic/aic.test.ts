@@ -177,7 +177,7 @@ describe("an IdP of kind C", () => {
       ]),
     );
     expect(await ask(connect({ "api-base-url": `${aic.url}/am`, "auth-base-url": `${aic.url}/am/` }))).toBeDefined();
-    expect(await kindOf(ask(connect({ "api-base-url": `${aic.url}/openam` })))).toBe("unauthorized");
+    expect(await kindOf(ask(connect({ "api-base-url": `${aic.url}/openam` })))).toBe("missing");
   });
 
   test("gets the version of its API, and the token in the header that the settings name", async () => {
@@ -540,6 +540,11 @@ describe("a failure of an IdP of kind C", () => {
       code: "Bad Request",
       detail: "No.",
     });
+  });
+
+  test("may be a proxy's before the journey knows the user for a 404 that is not AM's, so it is not the client's", async () => {
+    aic.fail({ kind: "nonsense", status: 404, path: "authenticate$" });
+    expect(await failureOf(ask())).toMatchObject({ kind: "missing", code: undefined });
   });
 
   test("has no status before the journey knows the user for a 403, which would count as a refusal of the user", async () => {
