@@ -1,7 +1,7 @@
 // The costliest known inputs of each endpoint within its bounds: what each costs the event loop, accepted or refused. See README.md.
-import { identifySession } from "../functions/auth/client/identify-session.ts";
+
 import type { AuthContext } from "../functions/auth/context.ts";
-import { client, core } from "../functions/auth/routes.ts";
+import { client, core, identifySession } from "../functions/auth/routes.ts";
 import { connector } from "../functions/connector/routes.ts";
 import { toAuthRules } from "../lib/auth/deps.ts";
 import { authSettings } from "../lib/auth/settings.ts";

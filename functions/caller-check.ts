@@ -1,7 +1,7 @@
-import type { Caller, RoleApi } from "../lib/platform/caller.ts";
+import { callerFields, type RoleApi } from "../lib/platform/caller.ts";
+import type { Identify } from "../lib/platform/http/api.ts";
 import type { TokenHashes } from "../lib/platform/http/authenticate/api-tokens.ts";
 import { createBearerCheck } from "../lib/platform/http/authenticate/bearer.ts";
-import type { Call } from "../lib/platform/http/call.ts";
 import type { DeploymentSettings } from "../lib/platform/settings/deployment-settings.ts";
 import { apiTokenHashes } from "../lib/platform/vault/api-tokens.ts";
 import type { Deployment } from "./deployment.ts";
@@ -12,13 +12,13 @@ export const tokenHashesOf = (
   api: "core" | "connector",
 ): TokenHashes => apiTokenHashes(secrets, api, { ...caching, now, log }, keys);
 
-/** Returns the bearer token check of an API. */
-export function callerCheck(
+/** Returns the authentication of an API with bearer tokens. Open endpoints need none (G3). */
+export function identifyCaller(
   { settings, fetch, now, log }: Deployment,
   { api, hashes }: { api: RoleApi; hashes: TokenHashes },
-): (headers: Call["headers"]) => Promise<Caller> {
+): Identify<never> {
   const tenant = tenantTokens(settings);
-  return createBearerCheck({
+  const check = createBearerCheck({
     api,
     ...(tenant && { tenant }),
     ...(settings.CALLER_STATIC_TOKENS && { tokens: hashes }),
@@ -26,6 +26,11 @@ export function callerCheck(
     now,
     log,
   });
+  return async (access, call) => {
+    if (access === "open") return {};
+    const caller = await check(call.headers);
+    return { caller, logFields: callerFields(caller) };
+  };
 }
 
 /** Returns how to verify tenant tokens. Accepts the v1.0 and the v2.0 issuer of an Entra tenant. */

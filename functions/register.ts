@@ -2,9 +2,9 @@ import { Fault } from "../lib/platform/fault.ts";
 import { registerHttp, registerTimer } from "../lib/platform/functions-host/functions-app.ts";
 import type { Api } from "../lib/platform/http/api.ts";
 import type { Call, Reply } from "../lib/platform/http/call.ts";
-import { httpFunctions } from "../lib/platform/http/http-functions.ts";
 import { type Job, runJob } from "../lib/platform/http/job.ts";
 import { type ResponseOptions, respond } from "../lib/platform/http/respond.ts";
+import { httpFunctions } from "../lib/platform/http/route.ts";
 import { type ServeOptions, serve } from "../lib/platform/http/serve.ts";
 import { serveTask, type Task, taskTemplate } from "../lib/platform/http/task.ts";
 import { type Log, withLogFields } from "../lib/platform/log.ts";
@@ -40,8 +40,8 @@ export function registerJobs<D>(jobs: Readonly<Record<string, Job<D>>>, deps: D,
 }
 
 /**
- * Registers every maintenance task of a service as a function that requires the host's master key: `backUp` of the connector is
- * `connectorBackUp` (G13).
+ * Registers every maintenance task of a service as a function that requires the host's master key: `backUp` of the
+ * connector is `connectorBackUp` (G13).
  */
 export function registerTasks<D>(
   service: ServiceName,
@@ -63,8 +63,8 @@ const registerTask = (service: ServiceName, name: string, answer: (call: Call) =
   });
 
 /**
- * Registers `GET /health`, which is public and returns no data (G11), and `HEAD`, with which Azure Front Door and many monitors probe.
- * The host leaves out the body of a response to `HEAD`.
+ * Registers `GET /health`, which is public and returns no data (G11), and `HEAD`, with which Azure Front Door and many
+ * monitors probe. The host leaves out the body of a response to `HEAD`.
  */
 export function registerHealth(healthy: () => Promise<boolean>, options: ResponseOptions): void {
   const answer = (call: Call) =>
@@ -82,8 +82,9 @@ export interface RefusalOptions extends ResponseOptions {
 }
 
 /**
- * Registers the routes of an API so that each responds 503, because the settings are invalid (G14). Leaves out routes that another API
- * has registered, which is the case if the invalid settings are paths: the host would report a conflict for each of them.
+ * Registers the routes of an API so that each responds 503, because the settings are invalid (G14). Leaves out routes
+ * that another API has registered, which is the case if the invalid settings are paths: the host would report a
+ * conflict for each of them.
  */
 export function registerRefusing<D, S>(api: Api<D, S>, prefix: string, { routes, ...options }: RefusalOptions): void {
   const refusal = new Fault("unavailable", "The service is not configured.", { retryAfter: 60 });

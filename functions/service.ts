@@ -1,7 +1,4 @@
 import type * as z from "zod";
-import { type Caller, callerFields } from "../lib/platform/caller.ts";
-import type { Identify } from "../lib/platform/http/api.ts";
-import type { Call } from "../lib/platform/http/call.ts";
 import type { ApiName } from "../lib/platform/settings/api-paths.ts";
 import { type DeploymentSettings, isInAzure, proxiesOf } from "../lib/platform/settings/deployment-settings.ts";
 import type { Environment } from "../lib/platform/settings/read-settings.ts";
@@ -29,15 +26,6 @@ interface OpenService {
 
 /** The path prefix of each API (G2). */
 export type ApiPaths = Pick<DeploymentSettings, "CORE_PATH" | "CLIENT_PATH" | "CONNECTOR_PATH">;
-
-/** Returns the authentication of an API with bearer tokens. Open endpoints need none (G3). */
-export const bearer =
-  (check: (headers: Call["headers"]) => Promise<Caller>): Identify<never> =>
-  async (access, call) => {
-    if (access === "open") return {};
-    const caller = await check(call.headers);
-    return { caller, logFields: callerFields(caller) };
-  };
 
 /** Returns how a deployment serves calls: the log, the header for TLS, the check for listed responses, and its proxies. */
 export function servingOf({ settings, log }: Deployment) {

@@ -11,7 +11,7 @@ import { authBackedUp } from "../../lib/auth/storage/backup-items.table.ts";
 import { connectorSettings } from "../../lib/connector/settings.ts";
 import { connectorBackedUp } from "../../lib/connector/storage/restore.table.ts";
 import type { Blobs } from "../../lib/platform/azure/blobs.ts";
-import { httpFunctions } from "../../lib/platform/http/http-functions.ts";
+import { httpFunctions } from "../../lib/platform/http/route.ts";
 import { taskTemplate } from "../../lib/platform/http/task.ts";
 import { backupsOf } from "../../lib/platform/maintenance/backup-files.ts";
 import { readSettings } from "../../lib/platform/settings/read-settings.ts";

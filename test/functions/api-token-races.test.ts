@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { callerCheck, tokenHashesOf } from "../../functions/caller-check.ts";
+import { identifyCaller, tokenHashesOf } from "../../functions/caller-check.ts";
 import { type Deployment, openDeployment } from "../../functions/deployment.ts";
 import { createToken, revokeToken } from "../../lib/platform/http/authenticate/api-tokens.ts";
+import type { Call } from "../../lib/platform/http/call.ts";
 import { createLog } from "../../lib/platform/log.ts";
 import { deploymentSettings } from "../../lib/platform/settings/deployment-settings.ts";
 import { readSettings } from "../../lib/platform/settings/read-settings.ts";
@@ -37,7 +38,9 @@ function startHost({ url } = vault, now: Now = () => instant(Date.now())) {
   const log = createLog((_, line) => lines.push(line));
   const deployment: Deployment = { ...openDeployment(settings), now, log };
   const hashes = tokenHashesOf(deployment, "core");
-  const check = callerCheck(deployment, { api: "core", hashes });
+  const identify = identifyCaller(deployment, { api: "core", hashes });
+  const check = async (headers: Headers) =>
+    (await identify("caller", { headers } as Pick<Call, "headers"> as Call)).caller;
   return {
     hashes,
     check,

@@ -1,9 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { callerCheck, tokenHashesOf } from "../../functions/caller-check.ts";
+import { identifyCaller, tokenHashesOf } from "../../functions/caller-check.ts";
 import { openDeployment } from "../../functions/deployment.ts";
 import { Fault } from "../../lib/platform/fault.ts";
 import { hashToken } from "../../lib/platform/http/authenticate/bearer.ts";
+import type { Call } from "../../lib/platform/http/call.ts";
 import { createLog } from "../../lib/platform/log.ts";
 import { deploymentSettings } from "../../lib/platform/settings/deployment-settings.ts";
 import { readSettings } from "../../lib/platform/settings/read-settings.ts";
@@ -49,10 +50,11 @@ const checkOf = (environment: Readonly<Record<string, string>>, limits: Limits =
       return fetch(String(input).startsWith("https://login.microsoftonline.com/") ? issuer.jwksUri : input, init);
     },
   };
-  const check = callerCheck(deployment, { api: "connector", hashes: tokenHashesOf(deployment, "connector") });
+  const identify = identifyCaller(deployment, { api: "connector", hashes: tokenHashesOf(deployment, "connector") });
+  const callWith = (headers: Headers) => ({ headers }) as Pick<Call, "headers"> as Call;
   return (token: string) =>
-    check(new Headers({ authorization: `Bearer ${token}` })).then(
-      ({ kind, application }) => `${kind}:${application}`,
+    identify("caller", callWith(new Headers({ authorization: `Bearer ${token}` }))).then(
+      ({ caller }) => `${caller?.kind}:${caller?.application}`,
       (error: unknown) => (error instanceof Fault ? error.kind : error),
     );
 };

@@ -1,5 +1,9 @@
 import { Fault } from "../../../lib/platform/fault.ts";
 import type { Call, Reply } from "../../../lib/platform/http/call.ts";
+import { requireProxy } from "../../../lib/platform/http/proxies.ts";
+import { respond } from "../../../lib/platform/http/respond.ts";
+import type { ServeOptions } from "../../../lib/platform/http/serve.ts";
+import { refuseClient } from "../errors.ts";
 
 /**
  * Refuses calls of pages of other origins to the Client API (A15): a foreign `Origin`, including `null`, and a call
@@ -34,13 +38,35 @@ export function checkOrigin(
 /** Compares hosts only, not schemes, because TLS ends before the app. */
 const isOwn = (origin: string, host: string): boolean => URL.canParse(origin) && new URL(origin).host === host;
 
-/** Returns the response to a CORS preflight of an allowed origin. */
-export const preflight = (cors: Readonly<Record<string, string>>): Reply => ({
-  status: 204,
-  headers: {
-    ...cors,
-    "access-control-allow-methods": "GET, POST",
-    "access-control-allow-headers": "content-type, x-service-session, x-service-device, x-request-id",
-    "access-control-max-age": "600",
-  },
-});
+/** What a page of an allowed origin may send. */
+const preflightHeaders = {
+  "access-control-allow-methods": "GET, POST",
+  "access-control-allow-headers": "content-type, x-service-session, x-service-device, x-request-id",
+  "access-control-max-age": "600",
+};
+
+interface PreflightOptions extends Pick<ServeOptions<unknown>, "strictTransport" | "proxyProof"> {
+  /** Added to the message of a refusal: how to allow the origin. Absent in Azure. */
+  readonly hint?: string | undefined;
+}
+
+/**
+ * Returns the handler of CORS preflights of the Client API, or undefined if no foreign origin is allowed (A15). With a
+ * hint there is always a handler, so that a refused preflight names the setting instead of being the host's 404.
+ */
+export function clientPreflight(
+  allowed: readonly string[],
+  { hint, ...options }: PreflightOptions,
+): ((call: Call) => Promise<Reply>) | undefined {
+  if (allowed.length === 0 && hint === undefined) return undefined;
+  return call =>
+    respond(call, options, async () => {
+      try {
+        requireProxy(call, options.proxyProof);
+        return { status: 204, headers: { ...preflightHeaders, ...checkOrigin(call, allowed, { hint }) } };
+      } catch (error) {
+        if (error instanceof Fault) return refuseClient(error);
+        throw error;
+      }
+    });
+}

@@ -5,7 +5,7 @@ import {
   presentedSession,
   sessionCookie,
 } from "../../../lib/auth/sessions/cookies.ts";
-import { rememberDevice } from "../../../lib/auth/sessions/remember-device.ts";
+import { rememberDevice } from "../../../lib/auth/sessions/manage-sessions.ts";
 import { changeRequired, invalidCredentials } from "../../../lib/auth/sign-in/change-password.ts";
 import { signIn } from "../../../lib/auth/sign-in/sign-in.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";

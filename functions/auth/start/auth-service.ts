@@ -3,15 +3,14 @@ import { authBackedUp } from "../../../lib/auth/storage/backup-items.table.ts";
 import { lowerThreadPoolPriority } from "../../../lib/platform/functions-host/thread-priority.ts";
 import type { Job } from "../../../lib/platform/http/job.ts";
 import { minutes } from "../../../lib/platform/time.ts";
-import { callerCheck, tokenHashesOf } from "../../caller-check.ts";
+import { identifyCaller, tokenHashesOf } from "../../caller-check.ts";
 import type { Deployment } from "../../deployment.ts";
 import { backUpJobs } from "../../maintenance.ts";
 import { registerApi, registerJobs, registerRefusing, registerRefusingTasks, registerTasks } from "../../register.ts";
-import { bearer, type Service, servingOf } from "../../service.ts";
-import { identifySession } from "../client/identify-session.ts";
+import { type Service, servingOf } from "../../service.ts";
+import { clientPreflight } from "../client/check-origin.ts";
 import type { AuthContext } from "../context.ts";
-import { client, core } from "../routes.ts";
-import { clientPreflight } from "./client-preflight.ts";
+import { client, core, identifySession } from "../routes.ts";
 import { authTasks } from "./maintenance-tasks.ts";
 import { openAuthContext } from "./open-context.ts";
 import { readAuthSettings } from "./read-auth-settings.ts";
@@ -44,7 +43,7 @@ function register(deployment: Deployment, settings: AuthSettings, auth: ReturnTy
   const common = servingOf(deployment);
   if (SERVICE_APIS.includes("core")) {
     const hashes = tokenHashesOf(deployment, "core");
-    const identify = bearer(callerCheck(deployment, { api: "core", hashes }));
+    const identify = identifyCaller(deployment, { api: "core", hashes });
     registerApi(core, CORE_PATH, { ...common, deps: { ...auth, tokenHashes: hashes }, identify });
     registerJobs(backUpJobs(authBackedUp, deployment.settings), { deployment }, log);
     registerTasks("auth", authTasks, { ...common, deps: { ...auth, deployment } });

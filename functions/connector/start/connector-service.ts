@@ -2,11 +2,11 @@ import { connectorSettings } from "../../../lib/connector/settings.ts";
 import { connectorBackedUp } from "../../../lib/connector/storage/restore.table.ts";
 import type { Identify } from "../../../lib/platform/http/api.ts";
 import type { Environment } from "../../../lib/platform/settings/read-settings.ts";
-import { callerCheck, tokenHashesOf } from "../../caller-check.ts";
+import { identifyCaller, tokenHashesOf } from "../../caller-check.ts";
 import type { Deployment } from "../../deployment.ts";
 import { backUpJobs } from "../../maintenance.ts";
 import { registerApi, registerJobs, registerRefusing, registerRefusingTasks, registerTasks } from "../../register.ts";
-import { bearer, type Service, servingOf } from "../../service.ts";
+import { type Service, servingOf } from "../../service.ts";
 import type { ConnectorContext } from "../context.ts";
 import { connectorJobs } from "../jobs.ts";
 import { connector } from "../routes.ts";
@@ -46,7 +46,7 @@ function register(deployment: Deployment, { settings }: ConnectorStart, context:
   registerApi(connector, deployment.settings.CONNECTOR_PATH, {
     ...common,
     deps: { ...context, tokenHashes: hashes },
-    identify: thenReady(bearer(callerCheck(deployment, { api: "connector", hashes })), context.ready),
+    identify: thenReady(identifyCaller(deployment, { api: "connector", hashes }), context.ready),
   });
   registerJobs(connectorJobs(settings), context, log);
   registerJobs(backUpJobs(connectorBackedUp, deployment.settings), { deployment }, log);

@@ -7,7 +7,7 @@ import { holderHint, holderPrefix, readHint, removeHint } from "../storage/hints
 import { sendNotices } from "../storage/notices.table.ts";
 import { type AuthTables, idAtEnd, idKey, schemaVersion } from "../storage/tables.table.ts";
 import { maxAssignedKeys, type User } from "../store.ts";
-import { barUser, locateUser, matchesUserRef, readUser, waitOncePerVersion } from "../users/names.table.ts";
+import { insertTombstone, locateUser, matchesUserRef, readUser, waitOncePerVersion } from "../users/names.table.ts";
 import { replaceUser, touchAction, userIn, userRow } from "../users/user-rows.table.ts";
 import type { UserRef } from "../users/username.ts";
 import { keyPartition, keyRow } from "./key-rows.table.ts";
@@ -117,7 +117,7 @@ async function freeKey(
   await Promise.all(
     found.map(async ({ holder, row, user }) => {
       if (row !== undefined && user !== undefined && !(await touchRow(tables.users, row))) return;
-      if (row === undefined && !(await barUser(tables, idAtEnd(holder.rowKey)))) return;
+      if (row === undefined && !(await insertTombstone(tables, idAtEnd(holder.rowKey)))) return;
       await removeHint(tables, holderHint(key.prefix, idAtEnd(holder.rowKey)), holder);
     }),
   );

@@ -6,7 +6,7 @@ import type { Row } from "../../platform/tables/tables.ts";
 import { holderHint, holderPrefix, removeHint } from "../storage/hints.table.ts";
 import { sendNotices } from "../storage/notices.table.ts";
 import { type AuthTables, idAtEnd, idKey } from "../storage/tables.table.ts";
-import { barUser } from "../users/names.table.ts";
+import { insertTombstone } from "../users/names.table.ts";
 import { replaceUser, userIn, userRow } from "../users/user-rows.table.ts";
 import { keyPartition, keyRow, keyRowsIn } from "./key-rows.table.ts";
 
@@ -60,6 +60,6 @@ async function endAssignment(tables: AuthTables, prefix: string, holder: Row): P
         : (await replaceUser(tables, { ...user.value, otpkeys: others }, user.version)) !== undefined;
     if (!isWritten) return false;
   }
-  if (row === undefined && !(await barUser(tables, hint.id))) return false;
+  if (row === undefined && !(await insertTombstone(tables, hint.id))) return false;
   return removeHint(tables, hint, holder);
 }

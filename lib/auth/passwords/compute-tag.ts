@@ -1,7 +1,7 @@
 import { pbkdf2 } from "node:crypto";
 import { promisify } from "node:util";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
-import { type ImportedParameters, unpadded } from "./imported-hash.ts";
+import { argon2id, type ImportedParameters, unpadded } from "./imported-hash.ts";
 
 /** Bytes of the longest password that a crypt scheme hashes: their cost grows with the length. */
 const maxCryptBytes = 128;
@@ -22,7 +22,7 @@ export async function computeTag(password: string, parameters: ImportedParameter
     case "pbkdf2-sha512":
       return unpadded(await promisify(pbkdf2)(password, Buffer.from(salt, "base64"), cost, 64, "sha512"));
     case "argon2id": {
-      const { hashRaw } = await argon2();
+      const { hashRaw } = await import("@node-rs/argon2");
       const given = omitUndefined({ timeCost: cost, memoryCost, parallelism, outputLen: tagBytes });
       return unpadded(await hashRaw(password, { ...given, salt: Buffer.from(salt, "base64"), algorithm: argon2id }));
     }
@@ -31,15 +31,4 @@ export async function computeTag(password: string, parameters: ImportedParameter
       return cryptInThread({ password, scheme, cost, salt });
     }
   }
-}
-
-/** The package exports this number only as a const enum, which does not exist at run time. */
-export const argon2id = 2;
-
-let loaded: Promise<typeof import("@node-rs/argon2")> | undefined;
-
-/** Loads the package at the first use: if the platform's binary is missing, only password checks fail. */
-export function argon2(): Promise<typeof import("@node-rs/argon2")> {
-  loaded ??= import("@node-rs/argon2");
-  return loaded;
 }

@@ -10,6 +10,9 @@ export const importedSchemes = [
   "sha512-crypt",
 ] as const;
 
+/** Argon2id in `@node-rs/argon2`, which exports this number only as a const enum: that does not exist at run time. */
+export const argon2id = 2;
+
 type ImportedScheme = (typeof importedSchemes)[number];
 
 /** How another server hashed a password: its hash without the tag. */

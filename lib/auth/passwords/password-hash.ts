@@ -2,9 +2,9 @@ import { createHmac } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import type { KeyRing } from "../../platform/seal.ts";
 import type { Instant } from "../../platform/time.ts";
-import { argon2, argon2id, computeTag, isPossible } from "./compute-tag.ts";
+import { computeTag, isPossible } from "./compute-tag.ts";
 import { createHashQueue, type HashQueueOptions, type HashSlot } from "./hash-queue.ts";
-import type { ImportedHash, ImportedParameters } from "./imported-hash.ts";
+import { argon2id, type ImportedHash, type ImportedParameters } from "./imported-hash.ts";
 import { normalPassword } from "./password.ts";
 
 /** A stored password (A4). */
@@ -45,6 +45,9 @@ export interface PasswordHashOptions extends HashQueueOptions {
 /** First choice of OWASP and of ASVS appendix C. */
 export const defaultCost: HashCost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 
+/** Loads the package at the first use: if the platform's binary is missing, only password checks fail. */
+const loadArgon2 = () => import("@node-rs/argon2");
+
 const saltBytes = 16;
 const tagBytes = 32;
 /** Maximum number of remembered pepper versions that the vault does not have: versions come from stored rows. */
@@ -65,7 +68,7 @@ export function createPasswordHasher(options: PasswordHashOptions) {
 
   const newHash = async (password: string, userId: number, salt: Uint8Array): Promise<StoredPassword> => {
     const { version, key } = await pepper.current();
-    const { hash } = await argon2();
+    const { hash } = await loadArgon2();
     return {
       hash: await queue.run(() => hash(peppered(password, userId, key), { ...parameters, salt })),
       pepper: version,
@@ -81,7 +84,7 @@ export function createPasswordHasher(options: PasswordHashOptions) {
     const known = proven.get(stored.pepper);
     const keys = known === undefined ? await pepper.candidates(stored.pepper) : [known];
     if (keys.length === 0) throw new Error(`The secret password-pepper has no version ${stored.pepper}, and no other`);
-    const { verify } = await argon2();
+    const { verify } = await loadArgon2();
     // One turn for all candidates: a check that has started must not wait again behind others, or be refused.
     const matching = await queue.run(async () => {
       const text = await textOf();
@@ -146,7 +149,7 @@ export function createPasswordHasher(options: PasswordHashOptions) {
     /** Returns whether the hash is imported or has another cost or pepper than the current one, so that a granted sign-in should replace it. */
     async isOutdated(stored: StoredPassword): Promise<boolean> {
       const { version } = await pepper.current();
-      const { parseOptions } = await argon2();
+      const { parseOptions } = await loadArgon2();
       const used = parseOptions(stored.hash);
       return (
         stored.imported !== undefined ||

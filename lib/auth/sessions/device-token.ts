@@ -17,6 +17,13 @@ export interface Device {
 }
 
 /**
+ * Returns whether a sign-in of this user counts against the device: it belongs to the user, and no credential has
+ * changed since.
+ */
+export const isDeviceOf = ({ userId, epoch }: Device, user: Pick<Device, "epoch"> & { readonly id: number }): boolean =>
+  user.id === userId && user.epoch === epoch;
+
+/**
  * Number of device throttles of a user. Devices of a user may share one, so that a caller who signs in often gets many tokens but no
  * more guesses.
  */
@@ -48,8 +55,12 @@ export function createDeviceTokens(
       body.writeUInt8(number, 21);
       return Buffer.concat([body, await tagOf(body)]).toString("base64url");
     },
-    /** Returns the device of a token; undefined for a text that is not one, or that is older than `maxAgeMs`. */
-    async open(token: string, now: Instant, maxAgeMs: number): Promise<Device | undefined> {
+    /**
+     * Returns the device of a presented token; undefined without one, for a text that is none, or for one that is older
+     * than `maxAgeMs`.
+     */
+    async open(token: string | undefined, now: Instant, maxAgeMs: number): Promise<Device | undefined> {
+      if (maxAgeMs === 0 || token === undefined) return undefined;
       if (token.length !== tokenLength || !/^[\w-]+$/.test(token)) return undefined;
       const bytes = Buffer.from(token, "base64url");
       const body = bytes.subarray(0, bodyBytes);

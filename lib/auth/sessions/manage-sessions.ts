@@ -3,6 +3,7 @@ import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import type { Stored } from "../../platform/stored.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { User } from "../store.ts";
+import { deviceNumbers, isDeviceOf } from "./device-token.ts";
 import { accessToStore, createSession, isLive, type Session, type SessionKey, sessionKey } from "./session.ts";
 
 /** A valid session with its user (A15). */
@@ -75,4 +76,23 @@ export async function moveSessionToEpoch(
 export async function endSession(presented: string | undefined, { sessions }: AuthDeps): Promise<void> {
   const key = presented === undefined ? undefined : sessionKey(presented);
   if (key !== undefined) await sessions.end(key);
+}
+
+/**
+ * Returns a device token for a user who has just signed in; undefined if the deployment has none. A device that
+ * presents its token keeps its number, and so its throttle.
+ */
+export async function rememberDevice(
+  user: User,
+  token: string | undefined,
+  deps: AuthDeps,
+): Promise<string | undefined> {
+  const { deviceTokens, rules, random, now, log } = deps;
+  if (rules.deviceMs === 0) return undefined;
+  const presented = await deviceTokens.open(token, now(), rules.deviceMs);
+  const isKnown = presented !== undefined && isDeviceOf(presented, user);
+  const number = isKnown ? presented.number : (random(1)[0] ?? 0) % deviceNumbers;
+  const issued = await deviceTokens.issue({ userId: user.id, epoch: user.epoch, number, issuedAt: now() });
+  log.info("device_remembered", { userId: user.id });
+  return issued;
 }

@@ -1,7 +1,6 @@
 import type { AuthDeps } from "../deps.ts";
 import type { HashSlot } from "../passwords/hash-queue.ts";
 import { sessionRequired } from "../sessions/manage-sessions.ts";
-import { presentedDevice } from "../sessions/remember-device.ts";
 import type { User } from "../store.ts";
 import { checkFactors } from "./check-factors.ts";
 import { checkOtp, readCandidates } from "./check-otp.ts";
@@ -34,7 +33,7 @@ export async function signIn(
   const given = omitEmpty(credentials);
   const progress: SignInProgress = { given };
   try {
-    const device = await presentedDevice(deviceToken, deps);
+    const device = await deps.deviceTokens.open(deviceToken, deps.now(), deps.rules.deviceMs);
     // Also for an attempt without a password, so that it makes the same storage calls. The slot goes by who calls, not by
     // whether the named user exists.
     using hashSlot = deps.hasher.acquireHashSlot({ isKnown: sessionUser !== undefined, deviceUserId: device?.userId });

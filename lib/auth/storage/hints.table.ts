@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Row, Table } from "../../platform/tables/tables.ts";
+import type { Row } from "../../platform/tables/tables.ts";
 import type { Attributes } from "../attributes/attributes.ts";
 import type { User } from "../store.ts";
 import { foldUsername } from "../users/username.ts";
@@ -99,16 +99,14 @@ export function isTrueHint(hint: Hint, user: User, attributes: () => Attributes)
 export const hintedId = (table: Hint["table"], row: Row): number =>
   table === "names" ? Number(row.id) : idAtEnd(row.rowKey);
 
-const tableOf = (tables: AuthTables, { table }: Pick<Hint, "table">): Table => tables[table];
-
 /** Writes an index row, so that its version changes also if it is there already. */
-export const writeHint = (tables: AuthTables, { partitionKey, rowKey, ...hint }: Hint): Promise<string> =>
-  tableOf(tables, hint).upsert({ partitionKey, rowKey, schema: schemaVersion });
+export const writeHint = (tables: AuthTables, { table, partitionKey, rowKey }: Hint): Promise<string> =>
+  tables[table].upsert({ partitionKey, rowKey, schema: schemaVersion });
 
 /** Reads the row of a hint; undefined if there is none. */
-export const readHint = (tables: AuthTables, { partitionKey, rowKey, ...hint }: Hint): Promise<Row | undefined> =>
-  tableOf(tables, hint).get(partitionKey, rowKey);
+export const readHint = (tables: AuthTables, { table, partitionKey, rowKey }: Hint): Promise<Row | undefined> =>
+  tables[table].get(partitionKey, rowKey);
 
 /** Removes the row of a hint. @param row as read; absent: in any version */
 export const removeHint = (tables: AuthTables, hint: Hint, row?: Row): Promise<boolean> =>
-  tableOf(tables, hint).remove(hint.partitionKey, hint.rowKey, row?.etag);
+  tables[hint.table].remove(hint.partitionKey, hint.rowKey, row?.etag);

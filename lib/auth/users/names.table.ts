@@ -3,7 +3,7 @@ import { conflict } from "../../platform/retry-on-conflict.ts";
 import type { Stored } from "../../platform/stored.ts";
 import { touchRow } from "../../platform/tables/row-batches.ts";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
-import { nameHint, namePartition, nameRow, readHint } from "../storage/hints.table.ts";
+import { namePartition, nameRow } from "../storage/hints.table.ts";
 import { sendNotices } from "../storage/notices.table.ts";
 import { type AuthTables, idKey, schemaVersion } from "../storage/tables.table.ts";
 import type { User } from "../store.ts";
@@ -23,7 +23,7 @@ export const nameColumns = rowColumns<NameRow>({ kind: "name", version: schemaVe
 
 /** Reads the row of a folded name. */
 export async function readName(tables: AuthTables, folded: string): Promise<Stored<NameRow> | undefined> {
-  const row = await readHint(tables, nameHint(folded, 0));
+  const row = await tables.names.get(namePartition(folded), nameRow);
   return row && { value: nameColumns.fromRow(row), version: row.etag };
 }
 
@@ -46,7 +46,10 @@ export const removeName = ({ names }: AuthTables, folded: string, { version }: P
 export const locateUser = async (tables: AuthTables, userRef: UserRef): Promise<number | undefined> =>
   userRef.by === "id" ? userRef.id : (await readName(tables, userRef.folded))?.value.id;
 
-/** Returns whether a user has the id or the name of a reference. An unfinished call can leave a name row that leads to another user. */
+/**
+ * Returns whether a user has the id or the name of a reference. An unfinished call can leave a name row that leads to
+ * another user.
+ */
 export const matchesUserRef = (userRef: UserRef, { name }: User): boolean =>
   userRef.by === "id" || foldUsername(name) === userRef.folded;
 
@@ -96,11 +99,14 @@ export async function releaseName(
   if (await wait(row.version)) return conflict;
   if (found !== undefined && user !== undefined) return (await touchRow(users, found)) ? "free" : conflict;
   if (found !== undefined) return "free";
-  return (await barUser(tables, id)) ? "free" : conflict;
+  return (await insertTombstone(tables, id)) ? "free" : conflict;
 }
 
-/** Inserts a deleted user in the place of an absent one, who is then never created (R2). Returns false if there is a row now. */
-export async function barUser(tables: AuthTables, id: number): Promise<boolean> {
+/**
+ * Inserts a tombstone, the row of a deleted user, in the place of an absent user, who is then never created (R2). Returns
+ * false if there is a row now.
+ */
+export async function insertTombstone(tables: AuthTables, id: number): Promise<boolean> {
   await sendNotices(tables, [{ id }]);
   const gone = { partitionKey: idKey(id), rowKey: userRow, ...goneColumns.toColumns({ gone: true }) };
   return (await tables.users.insert(gone)) !== undefined;

@@ -1,3 +1,5 @@
+import type { Api } from "./api.ts";
+
 /** `METHOD /path/{parameter}`, relative to the path prefix of the API (G2). */
 export type Route = `${"GET" | "POST" | "DELETE"} /${string}`;
 
@@ -25,5 +27,32 @@ export function routesOverlap(a: RouteParts, b: RouteParts): boolean {
     const other = b.segments[index] ?? "";
     const hasParameter = parameterName(segment) !== undefined || parameterName(other) !== undefined;
     return hasParameter || segment.toLowerCase() === other.toLowerCase();
+  });
+}
+
+/** A function to register with the host: one route template with all its methods. */
+interface HttpFunction<D, S> {
+  readonly name: string;
+  readonly template: string;
+  readonly parts: readonly RouteParts[];
+  readonly endpoint: Api<D, S>["endpoints"][string];
+}
+
+/**
+ * Returns the functions of an API: one for each route template of an endpoint, named after the endpoint. Routes that differ
+ * only in the method share a function.
+ */
+export function httpFunctions<D, S>(api: Api<D, S>, prefix: string): readonly HttpFunction<D, S>[] {
+  return Object.entries(api.endpoints).flatMap(([name, endpoint]) => {
+    const byTemplate = Map.groupBy(
+      endpoint.routes.map(route => routeParts(route, prefix)),
+      parts => hostTemplate(parts),
+    );
+    return [...byTemplate].map(([template, parts], index) => ({
+      name: index === 0 ? name : `${name}${index + 1}`,
+      template,
+      parts,
+      endpoint,
+    }));
   });
 }

@@ -13,7 +13,6 @@ import type { Mail, Mailer, MailStatus } from "../peers/mail.ts";
 import { PeerFailure } from "../peers/peer-failure.ts";
 import { traceCall } from "../peers/trace-call.ts";
 import { between, type Now } from "../time.ts";
-import { readFirstResponse } from "./first-response.ts";
 import { errorCode, toMailFailure, unreadableMailResponse } from "./mail-failure.ts";
 
 type MailOptions = ServiceAccess & {
@@ -25,8 +24,8 @@ type MailOptions = ServiceAccess & {
 };
 
 /**
- * Opens the mail service of Azure Communication Services (C14). A call is at most one HTTP request; only the caller repeats it. `send` resolves
- * when the service has accepted the email, which is sent later. Loads the SDK at the first call.
+ * Opens the mail service of Azure Communication Services (C14). A call is at most one HTTP request; only the caller repeats
+ * it. `send` resolves when the service has accepted the email, which is sent later. Loads the SDK at the first call.
  */
 export function openMailer(options: MailOptions): Mailer {
   const { sender, timeoutMs, now } = options;
@@ -102,8 +101,8 @@ const emptyMessage: EmailMessage = { senderAddress: "", recipients: {}, content:
 const lateness = new AsyncLocalStorage<() => boolean>();
 
 /**
- * Sends nothing after the time limit. The timers of a process that was suspended have not run yet, and another process may have sent the
- * same email since the lease expired (C15).
+ * Sends nothing after the time limit. The timers of a process that was suspended have not run yet, and another process may
+ * have sent the same email since the lease expired (C15).
  */
 const rejectLateRequest: Policies[number] = {
   position: "perRetry",
@@ -132,4 +131,43 @@ async function openClient(access: ServiceAccess, local: boolean): Promise<EmailC
 function endpointOf(access: ServiceAccess): string {
   if ("endpoint" in access) return access.endpoint;
   return /(?:^|;)\s*endpoint=([^;]+)/i.exec(access.connectionString)?.[1] ?? "";
+}
+
+/** A 2xx response, or the 404 of a status query. */
+interface MailResponse {
+  readonly httpStatus: number;
+  readonly body?: {
+    readonly id?: unknown;
+    readonly status?: unknown;
+    readonly error?: { readonly code?: unknown } | undefined;
+  };
+}
+
+/**
+ * Starts the SDK's long-running operation and returns its first response: to the POST or, for a resumed operation, to the
+ * status query. Then aborts it: the SDK would poll at once, and a failed poll would look like a failed send.
+ */
+async function readFirstResponse(
+  client: EmailClient,
+  message: EmailMessage,
+  options: EmailSendOptionalParams,
+  limit: AbortSignal,
+): Promise<MailResponse> {
+  const stop = new AbortController();
+  let first: MailResponse | undefined;
+  try {
+    await client.beginSend(message, {
+      ...options,
+      abortSignal: AbortSignal.any([stop.signal, limit]),
+      onResponse: ({ status, parsedBody }) => {
+        const missing = status === 404 && options.resumeFrom !== undefined;
+        if (status < 300 || missing) first ??= { httpStatus: status, body: parsedBody };
+        stop.abort();
+      },
+    });
+  } catch (error) {
+    if (first === undefined) throw error;
+  }
+  if (first === undefined) throw new Error("The mail SDK returned no response");
+  return first;
 }

@@ -5,7 +5,7 @@ import {
   AzureMonitorTraceExporter,
 } from "@azure/monitor-opentelemetry-exporter";
 import { isLocalService } from "../azure/service-access.ts";
-import { withoutTls } from "../azure/without-tls.ts";
+import { withoutTls } from "../azure/service-errors.ts";
 import type { Exporters } from "./telemetry-sdk.ts";
 
 /**

@@ -9,13 +9,17 @@ import {
   trace,
 } from "@opentelemetry/api";
 import { resourceFromAttributes } from "@opentelemetry/resources";
-import { LoggerProvider, type LogRecordExporter } from "@opentelemetry/sdk-logs";
+import {
+  BatchLogRecordProcessor,
+  LoggerProvider,
+  type LogRecordExporter,
+  type LogRecordProcessor,
+} from "@opentelemetry/sdk-logs";
 import { MeterProvider, PeriodicExportingMetricReader, type PushMetricExporter } from "@opentelemetry/sdk-metrics";
 import { BatchSpanProcessor, type ReadableSpan, type SpanExporter } from "@opentelemetry/sdk-trace-base";
 import type { Level } from "../log.ts";
 import { type currentSpan, type Labels, metrics, type Span, type TelemetrySink } from "../telemetry.ts";
 import { version } from "../version.ts";
-import { queueLogs } from "./log-queue.ts";
 
 /** The exporters to one destination. */
 export interface Exporters {
@@ -139,3 +143,36 @@ function readableOf(span: Span, resource: ReadableSpan["resource"]): ReadableSpa
 
 /** Returns a time as seconds and nanoseconds. */
 const timeOf = (ms: number): [number, number] => [Math.floor(ms / 1000), Math.round((ms % 1000) * 1e6)];
+
+/** Maximum number of log events that wait to be sent to one destination. Events have about 1 KB. */
+const maxQueued = 10_000;
+
+/**
+ * Returns a processor that sends log events in batches, and reports that it drops events because its queue is full.
+ * OpenTelemetry's own queue holds 2,048 events. A flood of calls fills it, and it then drops further ones without a
+ * report, audit events included.
+ * @param lost called with the reason for each dropped event
+ */
+function queueLogs(exporter: LogRecordExporter, lost: (reason: string) => void): LogRecordProcessor {
+  let queued = 0;
+  const batches = new BatchLogRecordProcessor({
+    maxQueueSize: maxQueued,
+    exporter: {
+      export: (records, done) => {
+        queued -= records.length;
+        exporter.export(records, done);
+      },
+      forceFlush: () => exporter.forceFlush(),
+      shutdown: () => exporter.shutdown(),
+    },
+  });
+  return {
+    onEmit: record => {
+      if (queued >= maxQueued) return lost("more log events than can be sent");
+      queued++;
+      batches.onEmit(record);
+    },
+    forceFlush: () => batches.forceFlush(),
+    shutdown: () => batches.shutdown(),
+  };
+}

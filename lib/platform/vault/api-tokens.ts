@@ -1,12 +1,10 @@
 import type { TokenHashes } from "../http/authenticate/api-tokens.ts";
-import type { TokenHash } from "../http/authenticate/bearer.ts";
+import { type TokenHash, tokenHash } from "../http/authenticate/bearer.ts";
 import { keyedHash } from "../keyed-hash.ts";
 import type { KeyRing } from "../seal.ts";
 import { between, days, hours, type Instant, isRecent } from "../time.ts";
 import { type CacheOptions, cachedSecret } from "./cached-secret.ts";
-import { createUseRecorder } from "./record-token-use.ts";
-import type { Secrets } from "./secrets.ts";
-import { tokenHashOf, validHashes } from "./token-versions.ts";
+import type { Secrets, SecretVersion } from "./secrets.ts";
 
 /** Maximum age of cached hashes while Key Vault is away: a token that is revoked in that time is accepted no longer than this. */
 const maxStaleMs = hours(1);
@@ -76,3 +74,63 @@ function createExpiryWarning(api: string, { now, log }: CacheOptions): (hashes: 
     }
   };
 }
+
+/** After an attempt, this process makes no other one for the token on the same day for this time. */
+const retryAfterMs = hours(1);
+
+/**
+ * Returns a function that records the day of a token's last use in the tags of its version. Reads the tags again
+ * before it writes them, so that of many hosts usually one writes on a day. Hosts that write at the same time write the
+ * same day. A version that is revoked meanwhile stays disabled.
+ */
+function createUseRecorder(
+  secrets: Secrets,
+  name: string,
+  { now, log }: Pick<CacheOptions, "now" | "log">,
+): TokenHashes["recordUse"] {
+  const tried = new Map<string, Instant>();
+
+  const record = async (id: string, day: string) => {
+    const versions = (await secrets.versions(name)).filter(version => {
+      const hash = tokenHashOf(version);
+      return hash?.id === id && (hash.lastUsedOn ?? "") < day;
+    });
+    await Promise.all(
+      versions.map(({ version, tags }) => secrets.setTags(name, version, { ...tags, lastUsedOn: day })),
+    );
+  };
+
+  return ({ id, lastUsedOn = "" }) => {
+    const time = now();
+    const day = time.slice(0, 10);
+    const last = tried.get(id);
+    const wasTried = last?.startsWith(day) === true && between(last, time) < retryAfterMs;
+    if (lastUsedOn >= day || wasTried) return;
+    tried.set(id, time);
+    record(id, day).catch((error: unknown) => log.warn("api_token_use_unrecorded", { secret: name, id, error }));
+  };
+}
+
+/**
+ * Returns the hashes of the tokens that are not revoked. A repeated create may have stored a second version of a token after
+ * the first was disabled, so one disabled version revokes the token.
+ */
+function validHashes(versions: readonly SecretVersion[]): readonly TokenHash[] {
+  const hashes = new Map<string, TokenHash>();
+  const revoked: string[] = [];
+  for (const version of versions) {
+    const hash = tokenHashOf(version);
+    if (hash === undefined) continue;
+    const { lastUsedOn = "" } = hashes.get(hash.id) ?? {};
+    hashes.set(hash.id, lastUsedOn > (hash.lastUsedOn ?? "") ? { ...hash, lastUsedOn } : hash);
+    if (!version.enabled) revoked.push(hash.id);
+  }
+  for (const id of revoked) hashes.delete(id);
+  return [...hashes.values()].sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1));
+}
+
+/**
+ * Returns the hash in a version's tags; undefined for a version that is not a token, such as the first one, which the
+ * template creates.
+ */
+const tokenHashOf = ({ tags }: SecretVersion): TokenHash | undefined => tokenHash.safeParse(tags).data;

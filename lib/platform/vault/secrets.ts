@@ -8,8 +8,8 @@ import {
   retryOptions,
   retryThrottled,
   unreadableServiceResponse,
+  withoutTls,
 } from "../azure/service-errors.ts";
-import { withoutTls } from "../azure/without-tls.ts";
 
 export interface Secret {
   readonly value: string;
@@ -27,13 +27,16 @@ export interface SecretVersion {
 }
 
 /**
- * Key Vault. Every call ends within the time limit, retries included, or throws Fault `unavailable`. A `set` that ends with this Fault
- * may have created one or more versions.
+ * Key Vault. Every call ends within the time limit, retries included, or throws Fault `unavailable`. A `set` that ends
+ * with this Fault may have created one or more versions.
  */
 export interface Secrets {
   /** Returns the current version; undefined if the secret does not exist or was deleted. */
   get(name: string): Promise<Secret | undefined>;
-  /** Returns a version; undefined if it does not exist. Sends nothing for a text that cannot be a version, because it would be part of the URL. */
+  /**
+   * Returns a version; undefined if it does not exist. Sends nothing for a text that cannot be a version, because it
+   * would be part of the URL.
+   */
   getVersion(name: string, version: string): Promise<Secret | undefined>;
   /** Creates a version, which becomes the current one. */
   set(
@@ -41,7 +44,9 @@ export interface Secrets {
     value: string,
     options?: { readonly expiresOn?: Date; readonly tags?: Record<string, string> },
   ): Promise<Secret>;
-  /** Returns all versions, including disabled ones; none if the secret does not exist. One request for each 25 versions. */
+  /**
+   * Returns all versions, including disabled ones; none if the secret does not exist. One request for each 25 versions.
+   */
   versions(name: string): Promise<readonly SecretVersion[]>;
   /** Disables a version; its value and tags stay. */
   disable(name: string, version: string): Promise<void>;

@@ -1,12 +1,10 @@
 import { randomUUID } from "node:crypto";
-import { identifySession } from "../../../functions/auth/client/identify-session.ts";
 import type { AuthContext } from "../../../functions/auth/context.ts";
-import { client, core } from "../../../functions/auth/routes.ts";
+import { client, core, identifySession } from "../../../functions/auth/routes.ts";
 import { openAuthContext } from "../../../functions/auth/start/open-context.ts";
-import { callerCheck, tokenHashesOf } from "../../../functions/caller-check.ts";
+import { identifyCaller, tokenHashesOf } from "../../../functions/caller-check.ts";
 import { type Deployment, openDeployment } from "../../../functions/deployment.ts";
 import { readAllSettings } from "../../../functions/read-all-settings.ts";
-import { bearer } from "../../../functions/service.ts";
 import type { PasswordHasher } from "../../../lib/auth/passwords/password-hash.ts";
 import { createKeyedHash } from "../../../lib/auth/storage/keyed-hash.ts";
 import { type AuthStore, authStore } from "../../../lib/auth/storage/store.table.ts";
@@ -14,7 +12,7 @@ import { authTables } from "../../../lib/auth/storage/tables.table.ts";
 import { nameThrottleKey } from "../../../lib/auth/users/manage-users.ts";
 import type { Api } from "../../../lib/platform/http/api.ts";
 import type { Call, Cookie } from "../../../lib/platform/http/call.ts";
-import { httpFunctions } from "../../../lib/platform/http/http-functions.ts";
+import { httpFunctions } from "../../../lib/platform/http/route.ts";
 import { type ServeOptions, serve } from "../../../lib/platform/http/serve.ts";
 import { createLog } from "../../../lib/platform/log.ts";
 import { proxiesOf } from "../../../lib/platform/settings/deployment-settings.ts";
@@ -189,7 +187,6 @@ function connect(storage: FreshStorage, vault: Vault, clock: Clock, options: Aut
   const own = { ...real, hasher: hashing.hasher };
   const context: AuthContext = { ...own, ...options.ports?.(own) };
   const hashes = tokenHashesOf(deployment, "core");
-  const check = callerCheck(deployment, { api: "core", hashes });
   const common = {
     log: deployment.log,
     strictTransport: false,
@@ -200,7 +197,7 @@ function connect(storage: FreshStorage, vault: Vault, clock: Clock, options: Aut
     ...routesOf(core, settings.deployment.CORE_PATH, {
       ...common,
       deps: { ...context, tokenHashes: hashes },
-      identify: bearer(check),
+      identify: identifyCaller(deployment, { api: "core", hashes }),
     }),
     ...routesOf(client, settings.deployment.CLIENT_PATH, {
       ...common,

@@ -31,19 +31,19 @@ export const hashTemporaryCode = (code: string): string =>
 /** Returns a stored code without its hash, after it was revoked, used up or expired. Its user still needs an OTP. */
 export const withoutHash = ({ usesLeft, validUntil }: TemporaryCode): TemporaryCode => ({ usesLeft, validUntil });
 
-/** Checks a code. @returns the outcome, and the stored code after its use if the code is valid */
+/** Checks a code. @returns the outcome, and the code as it is stored after its use if it is valid */
 export function decideTemporaryCode(
   stored: TemporaryCode,
   code: string,
   now: Instant,
 ): {
   readonly outcome: "valid" | "invalid" | "code_used_up" | "code_expired";
-  readonly next?: TemporaryCode;
+  readonly temporaryCode?: TemporaryCode;
 } {
   if (stored.usesLeft === 0) return { outcome: "code_used_up" };
   if (stored.hash === undefined || now >= stored.validUntil) return { outcome: "code_expired" };
   const [expected, given] = [Buffer.from(stored.hash), Buffer.from(hashTemporaryCode(code))];
   if (expected.length !== given.length || !timingSafeEqual(expected, given)) return { outcome: "invalid" };
   const next = { ...stored, usesLeft: stored.usesLeft - 1 };
-  return { outcome: "valid", next: next.usesLeft === 0 ? withoutHash(next) : next };
+  return { outcome: "valid", temporaryCode: next.usesLeft === 0 ? withoutHash(next) : next };
 }

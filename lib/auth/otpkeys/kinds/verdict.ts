@@ -41,52 +41,52 @@ export interface KeyVerdict {
   readonly temporaryCode?: TemporaryCode;
 }
 
+/** The decision on a code, before it is known whether the OTP key accepts any. */
+interface CodeDecision {
+  readonly outcome: KeyVerdict["outcome"];
+  readonly nextState?: KeyState;
+  readonly temporaryCode?: TemporaryCode;
+}
+
+interface VerdictRules {
+  /**
+   * Whether a wrong OTP counts: the key is assigned to the named user and the password was right; never at validate (A13).
+   */
+  readonly countsAgainstKey: boolean;
+  /** Number of wrong OTPs in a row that stop the key. */
+  readonly stopAfter: number;
+  readonly now: Instant;
+}
+
 /**
  * Returns what a decision on a code changes in its OTP key. A genuine OTP is used up even if the sign-in fails (A5, A10).
  * Verification and failure count are one write.
- * @param countsAgainstKey whether a wrong OTP counts: the key is assigned to the named user and the password was right; never at
- * validate (A13)
  */
 export function toVerdict(
   key: KeyChange & Activity,
-  decision: { readonly outcome: KeyVerdict["outcome"]; readonly nextState?: KeyState },
-  {
-    countsAgainstKey,
-    stopAfter,
-    now,
-  }: { readonly countsAgainstKey: boolean; readonly stopAfter: number; readonly now: Instant },
+  decision: CodeDecision,
+  { countsAgainstKey, stopAfter, now }: VerdictRules,
 ): KeyVerdict {
   const inactive = inactiveReason(key, now);
-  const isActive = inactive === undefined;
+  const isCounted = inactive === undefined && countsAgainstKey;
   const outcome = inactive ?? decision.outcome;
-  const failures = isActive && countsAgainstKey ? failuresAfter(key.failures, outcome) : key.failures;
-  if (decision.nextState === undefined && failures === key.failures) return { outcome };
-  const stopped = key.stopped || (isActive && countsAgainstKey && failures >= stopAfter);
-  return { outcome, next: { state: decision.nextState ?? key.state, failures, stopped } };
+  const failures = isCounted ? failuresAfter(key.failures, outcome) : key.failures;
+  const temporaryCode = inactive === undefined ? decision.temporaryCode : undefined;
+  if (decision.nextState === undefined && temporaryCode === undefined && failures === key.failures) return { outcome };
+  const stopped = key.stopped || (isCounted && failures >= stopAfter);
+  const next = { state: decision.nextState ?? key.state, failures, stopped };
+  return { outcome, next, ...(temporaryCode && { temporaryCode }) };
 }
 
 /** Returns the verdict on a temporary code, which is for a disabled key and changes no counter of OTPs. */
-export function toTemporaryVerdict(
+export const toTemporaryVerdict = (
   key: KeyChange & Activity & { readonly temporaryCode?: TemporaryCode },
   code: string,
-  {
-    countsAgainstKey,
-    stopAfter,
-    now,
-  }: { readonly countsAgainstKey: boolean; readonly stopAfter: number; readonly now: Instant },
-): KeyVerdict {
-  const inactive = inactiveReason({ ...key, enabled: key.enabled || key.temporaryCode !== undefined }, now);
-  if (inactive !== undefined) return { outcome: inactive };
-  const decision = key.temporaryCode === undefined ? undefined : decideTemporaryCode(key.temporaryCode, code, now);
-  const { outcome = "invalid", next: temporaryCode } = decision ?? {};
-  const failures =
-    countsAgainstKey && (outcome === "valid" || outcome === "invalid")
-      ? failuresAfter(key.failures, outcome)
-      : key.failures;
-  if (temporaryCode === undefined && failures === key.failures) return { outcome };
-  const next = { state: key.state, failures, stopped: countsAgainstKey && failures >= stopAfter };
-  return { outcome, next, ...(temporaryCode && { temporaryCode }) };
-}
+  rules: VerdictRules,
+): KeyVerdict =>
+  key.temporaryCode === undefined
+    ? toVerdict(key, { outcome: "invalid" }, rules)
+    : toVerdict({ ...key, enabled: true }, decideTemporaryCode(key.temporaryCode, code, rules.now), rules);
 
 function inactiveReason({ enabled, stopped, validFrom, validUntil }: Activity, now: Instant): Inactive | undefined {
   if (!enabled) return "disabled";
@@ -95,7 +95,10 @@ function inactiveReason({ enabled, stopped, validFrom, validUntil }: Activity, n
   return validUntil !== undefined && now >= validUntil ? "expired" : undefined;
 }
 
+/** Outcomes of a code that is neither right nor wrong. */
+const uncounted: readonly KeyVerdict["outcome"][] = ["unavailable", "code_expired", "code_used_up"];
+
 function failuresAfter(failures: number, outcome: KeyVerdict["outcome"]): number {
-  if (outcome === "unavailable") return failures;
+  if (uncounted.includes(outcome)) return failures;
   return outcome === "valid" ? 0 : failures + 1;
 }

@@ -5,8 +5,7 @@ import { Fault } from "../../fault.ts";
 import type { Log } from "../../log.ts";
 import type { Now } from "../../time.ts";
 import type { Call } from "../call.ts";
-import { badToken } from "./bad-token.ts";
-import { createTenantTokenCheck } from "./tenant-token.ts";
+import { badToken, createTenantTokenCheck } from "./tenant-token.ts";
 
 /** The stored form of a static API token. The token itself is not stored (G3). */
 export const tokenHash = z.lazy(() =>

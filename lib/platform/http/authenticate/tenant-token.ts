@@ -1,11 +1,14 @@
 import { errors, type JWTPayload, jwtVerify } from "jose";
 import * as z from "zod";
 import { apiRoles, appRoleOf, type Caller, type RoleApi } from "../../caller.ts";
-import { Fault } from "../../fault.ts";
+import { Fault, type FaultDetails } from "../../fault.ts";
 import type { Log } from "../../log.ts";
 import type { Now } from "../../time.ts";
-import { badToken } from "./bad-token.ts";
 import { issuerKeys } from "./issuer-keys.ts";
+
+/** Returns the Fault for an invalid token. The reason is only logged, so that the response does not reveal it. */
+export const badToken = (reason: string, details: FaultDetails = {}): Fault =>
+  new Fault("unauthenticated", "The bearer token is not valid.", { ...details, reason });
 
 /** How to verify tokens of the customer's tenant (G3). */
 interface TenantTokens {

@@ -1,6 +1,5 @@
 import { describe, expect, it, test } from "vitest";
-import { checkOrigin } from "../../../../functions/auth/client/check-origin.ts";
-import { clientPreflight } from "../../../../functions/auth/start/client-preflight.ts";
+import { checkOrigin, clientPreflight } from "../../../../functions/auth/client/check-origin.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
 import type { Call } from "../../../../lib/platform/http/call.ts";
 import { origin, testAuth, withSession } from "../../../support/auth/test-auth.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { rememberDevice } from "../../../../lib/auth/sessions/remember-device.ts";
+import { rememberDevice } from "../../../../lib/auth/sessions/manage-sessions.ts";
 import { days, seconds } from "../../../../lib/platform/time.ts";
 import {
   type MadeUser,

@@ -1,7 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { endpoint } from "../../../../lib/platform/http/endpoint.ts";
-import { httpFunctions } from "../../../../lib/platform/http/http-functions.ts";
-import { hostTemplate, type Route, routeParts, routesOverlap } from "../../../../lib/platform/http/route.ts";
+import {
+  hostTemplate,
+  httpFunctions,
+  type Route,
+  routeParts,
+  routesOverlap,
+} from "../../../../lib/platform/http/route.ts";
 import { sampleApi } from "./sample.ts";
 
 const parts = (route: Route, prefix = "") => routeParts(route, prefix);
