@@ -28,7 +28,8 @@ export interface Deployment {
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
   readonly fetch: typeof fetch;
   /**
-   * Replaces constants of `deploymentLimits`, `authLimits`, `fixedIntervals` and `connectorLimits`, because tests cannot wait that long. Empty in production.
+   * Replaces constants of `deploymentLimits`, `authLimits`, `fixedIntervals` and `connectorLimits`, because tests
+   * cannot wait that long. Empty in production.
    */
   readonly limits: object;
   /** Number of processor cores that this process can use. */
@@ -44,7 +45,10 @@ export interface Deployment {
   /** How long secrets are cached. */
   readonly caching: CacheOptions;
   readonly healthy: () => Promise<boolean>;
-  /** Returns a function that returns the cached value of a secret. If the secret is missing, it logs `secret_missing` and throws. */
+  /**
+   * Returns a function that returns the cached value of a secret. If the secret is missing, it logs `secret_missing`
+   * and throws.
+   */
   secretText(name: string): () => Promise<string>;
   /** The app's own identity. */
   readonly identity: ReturnType<typeof managedIdentity>;
@@ -63,8 +67,8 @@ interface Tracing extends Tracer {
 }
 
 /**
- * Returns the names that the platform gives this instance. Flex Consumption has no `WEBSITE_INSTANCE_ID`, other plans have no name of a
- * pod or container.
+ * Returns the names that the platform gives this instance. Flex Consumption has no `WEBSITE_INSTANCE_ID`, other plans
+ * have no name of a pod or container.
  */
 export const platformOf = (environment: Environment): Platform => ({
   site: environment.WEBSITE_SITE_NAME,
@@ -75,9 +79,15 @@ export const platformOf = (environment: Environment): Platform => ({
 export const deploymentLimits = {
   /** Limit of one storage call with its retries: callers wait for a few of them, and most give up after a minute. */
   storageCallMs: seconds(15),
-  /** A rotated secret is in use after this time without a restart, and each process reads a secret so rarely that Key Vault does not throttle. */
+  /**
+   * A rotated secret is in use after this time without a restart, and each process reads a secret so rarely that Key
+   * Vault does not throttle.
+   */
   secretMaxAgeMs: minutes(5),
-  /** Minimum time between two reads that unknown API tokens cause, which any caller can send, and to the next after a failed read. */
+  /**
+   * Minimum time between two reads that unknown API tokens cause, which any caller can send, and to the next after a
+   * failed read.
+   */
   secretRefreshMs: minutes(1),
   /** Any caller can call `/health`: storage and Key Vault are checked no more often. */
   healthMaxAgeMs: seconds(10),

@@ -2,8 +2,9 @@
 const maxDifferenceMs = 50;
 
 /**
- * Returns a clock in milliseconds since 1970, with a fraction, that follows the system's clock. The time since the start of the process
- * alone does not: it stops while the machine is suspended, and the platform starts processes in advance.
+ * Returns a clock in milliseconds since 1970, with a fraction, that follows the system's clock. The time since the
+ * start of the process alone does not: it stops while the machine is suspended, and the platform starts processes in
+ * advance.
  * @param system milliseconds since 1970
  * @param elapsed milliseconds since any moment, with a fraction
  */

@@ -5,7 +5,10 @@ import type { Environment } from "../lib/platform/settings/read-settings.ts";
 import type { Deployment } from "./deployment.ts";
 import type { RefusalOptions } from "./register.ts";
 
-/** A service (authentication server or connector) as functions/main.ts starts it. It is loaded only if one of its APIs is served. */
+/**
+ * A service (authentication server or connector) as functions/main.ts starts it. It is loaded only if one of its APIs
+ * is served.
+ */
 export interface Service<Settings = unknown> {
   /** The schema of the service's own settings. */
   readonly schema: z.ZodObject;
@@ -27,7 +30,9 @@ interface OpenService {
 /** The path prefix of each API (G2). */
 export type ApiPaths = Pick<DeploymentSettings, "CORE_PATH" | "CLIENT_PATH" | "CONNECTOR_PATH">;
 
-/** Returns how a deployment serves calls: the log, the header for TLS, the check for listed responses, and its proxies. */
+/**
+ * Returns how a deployment serves calls: the log, the header for TLS, the check for listed responses, and its proxies.
+ */
 export function servingOf({ settings, log }: Deployment) {
   const inAzure = isInAzure(settings);
   return { log, strictTransport: inAzure, onlyListed: !inAzure, ...proxiesOf(settings) };

@@ -82,8 +82,8 @@ const isDone = (work: Promise<unknown>): Promise<boolean> =>
   );
 
 /**
- * Registers the same routes so that each responds 503, and logs the error. If loading threw instead, the host would respond 404 to
- * every call (G14).
+ * Registers the same routes so that each responds 503, and logs the error. If loading threw instead, the host would
+ * respond 404 to every call (G14).
  */
 function refuse(environment: Environment, services: readonly Service[], error: unknown): void {
   const log = createLog(writeToHost);

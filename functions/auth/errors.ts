@@ -18,8 +18,8 @@ export const errorBody = z
 export const refuseCore = (fault: Fault): Reply => refuse(fault, { "www-authenticate": "Bearer" });
 
 /**
- * Returns the response to a Fault in the Client API. A 401 must name a scheme (RFC 9110); for `Basic` and others that browsers know,
- * they would ask for a password in a dialog of their own.
+ * Returns the response to a Fault in the Client API. A 401 must name a scheme (RFC 9110); for `Basic` and others that
+ * browsers know, they would ask for a password in a dialog of their own.
  */
 export const refuseClient = (fault: Fault): Reply => refuse(fault, { "www-authenticate": "Session" });
 

@@ -24,8 +24,8 @@ export const parsed = <T>(parse: (text: string) => Parsed<T>, description: strin
     .meta({ description });
 
 /**
- * HTTP clients and the host remove dot segments from a path before this service sees it: a request for the attribute `..` of bob
- * arrives as one for bob.
+ * HTTP clients and the host remove dot segments from a path before this service sees it: a request for the attribute
+ * `..` of bob arrives as one for bob.
  */
 const dotWarning =
   "Check it before it becomes part of a path: `.` and `..` are removed by HTTP clients and by the host, so that " +

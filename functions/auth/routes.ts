@@ -37,7 +37,10 @@ import { unlockUser } from "./core/users/unlock-user.ts";
 import { validateUser } from "./core/users/validate-user.ts";
 import { refuseClient, refuseCore } from "./errors.ts";
 
-/** All endpoints of the Core API (specification section 4). Keep it private. The names become the names of the functions. */
+/**
+ * All endpoints of the Core API (specification section 4). Keep it private. The names become the names of the
+ * functions.
+ */
 export const core: Api<AuthContext & TokenContext> = {
   name: "core",
   title: "Authentication server, Core API",

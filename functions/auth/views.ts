@@ -45,7 +45,10 @@ export const lastRefusal = z
   });
 /** Reasons that say together whether the password was right. */
 const ofCredentials = new Set(["wrong_password", "wrong_code", "wrong_otp", "no_otp", "must_change"]);
-/** Returns the last refused sign-in as a caller may see it: a role that only reads must not learn whether a guess was right. */
+/**
+ * Returns the last refused sign-in as a caller may see it: a role that only reads must not learn whether a guess was
+ * right.
+ */
 export const toLastRefusal = (last: Lock["lastRefusal"], caller: Caller): z.output<typeof lastRefusal> | undefined => {
   if (last === undefined) return undefined;
   const { at, reason, otpOutcome, prefix: otpkey } = last;
@@ -109,8 +112,8 @@ export const otpkeyView = z
 export const otpkeySummary = z.object({ id, prefix, enabled }).meta({ id: "OtpKeySummary" });
 
 /**
- * Returns the view of an OTP key as a caller may see it (specification section 4). Wrong OTPs count only after the right
- * password, so the count too would tell a role that only reads whether a guess was right.
+ * Returns the view of an OTP key as a caller may see it (specification section 4). Wrong OTPs count only after the
+ * right password, so the count too would tell a role that only reads whether a guess was right.
  */
 export const toOtpkeyView = (
   { prefix, enabled, id, stopped, stoppedAt, failures, lastUsed, validFrom, validUntil, temporaryCode: code }: OtpKey,

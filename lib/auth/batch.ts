@@ -1,7 +1,10 @@
 import { Fault, isUnavailable } from "../platform/fault.ts";
 import type { AuthDeps } from "./deps.ts";
 
-/** Runs work on one element of a batch. Returns the Fault of a refusal. Any other error is logged and becomes Fault `internal`. */
+/**
+ * Runs work on one element of a batch. Returns the Fault of a refusal. Any other error is logged and becomes Fault
+ * `internal`.
+ */
 export async function attempt<T>(work: () => Promise<T>, { log }: Pick<AuthDeps, "log">): Promise<T | Fault> {
   try {
     return await work();

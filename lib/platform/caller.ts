@@ -13,7 +13,10 @@ export const callerRoles = ["read", "support", "import", "admin", "call"] as con
 export const appRoleOf = (api: RoleApi, role: CallerRole): string =>
   [api, role].map(word => word.charAt(0).toUpperCase() + word.slice(1)).join(".");
 
-/** The authenticated caller of Core or the connector: an application and, if the token has one, the subject that it acts for (G3). */
+/**
+ * The authenticated caller of Core or the connector: an application and, if the token has one, the subject that it acts
+ * for (G3).
+ */
 export interface Caller {
   /** `tenant`: a JWT of the customer's tenant. `api_token`: a static API token. */
   readonly kind: "tenant" | "api_token";

@@ -1,6 +1,8 @@
 import type { Caller } from "./caller.ts";
 
-/** One invalid field of an input: its path as the caller wrote it (`shipment.shipment_items[0].name`) and the reason. */
+/**
+ * One invalid field of an input: its path as the caller wrote it (`shipment.shipment_items[0].name`) and the reason.
+ */
 export interface Problem {
   readonly path: string;
   readonly reason: string;
@@ -42,8 +44,8 @@ export interface FaultDetails {
 }
 
 /**
- * The only error type that becomes an error response. `message` is sent to the caller unchanged, so it must contain no secret.
- * Of the text of an external system it contains only the detail of a PeerFailure, which is short and plain.
+ * The only error type that becomes an error response. `message` is sent to the caller unchanged, so it must contain no
+ * secret. Of the text of an external system it contains only the detail of a PeerFailure, which is short and plain.
  */
 export class Fault extends Error {
   override readonly name = "Fault";

@@ -1,7 +1,7 @@
 /**
- * Characters that show nothing: direction controls, zero-width characters and fillers. Two texts that differ in them look alike, and a
- * direction override shows a text in another order. Joiners and variation selectors are left out, because Indic and Persian words and emoji
- * need them (Unicode Standard, section 23).
+ * Characters that show nothing: direction controls, zero-width characters and fillers. Two texts that differ in them
+ * look alike, and a direction override shows a text in another order. Joiners and variation selectors are left out,
+ * because Indic and Persian words and emoji need them (Unicode Standard, section 23).
  */
 const hidden = /(?![\p{Join_Control}\p{Variation_Selector}])[\p{Default_Ignorable_Code_Point}\uFFF9-\uFFFB]/gu;
 

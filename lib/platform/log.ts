@@ -62,8 +62,8 @@ function redact(this: Fields, key: string, value: unknown): unknown {
 const maxCauses = 5;
 
 /**
- * Returns an error as log fields. Leaves out other properties and causes that are not an `Error`, which may contain tokens or whole
- * requests, and the message of a parser, which quotes its input.
+ * Returns an error as log fields. Leaves out other properties and causes that are not an `Error`, which may contain
+ * tokens or whole requests, and the message of a parser, which quotes its input.
  */
 export function errorFields(error: Error, depth = 0): Fields {
   const { code, statusCode, peerRequestId } = error as Error &

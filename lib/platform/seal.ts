@@ -5,8 +5,9 @@ export interface KeyRing {
   /** Returns the newest version, which seals new values. */
   current(): Promise<{ readonly version: string; readonly key: Uint8Array }>;
   /**
-   * Returns the keys that may open what was sealed under a version: the key of that version, or, if this vault has no such version
-   * because the value was sealed with another vault, the keys of all its versions. Returns none for a text that cannot be a version.
+   * Returns the keys that may open what was sealed under a version: the key of that version, or, if this vault has no
+   * such version because the value was sealed with another vault, the keys of all its versions. Returns none for a text
+   * that cannot be a version.
    */
   candidates(version: string): Promise<readonly Uint8Array[]>;
 }
@@ -33,8 +34,9 @@ export interface Sealer {
   /** Returns the key version that `seal` uses. */
   currentVersion(): Promise<string>;
   /**
-   * Returns the text with every value that was sealed for this table and row sealed again under the current version; undefined
-   * if nothing changes. Leaves values with another context as they are: a caller may have typed them. Throws SealError.
+   * Returns the text with every value that was sealed for this table and row sealed again under the current version;
+   * undefined if nothing changes. Leaves values with another context as they are: a caller may have typed them. Throws
+   * SealError.
    */
   renew(text: string, row: Pick<SealContext, "table" | "row">): Promise<string | undefined>;
 }
@@ -94,7 +96,10 @@ interface Sealed {
   readonly context: SealContext;
 }
 
-/** Returns the sealed values in a text: JWEs (five base64url parts) whose header has a context. Takes linear time, because callers write the texts. */
+/**
+ * Returns the sealed values in a text: JWEs (five base64url parts) whose header has a context. Takes linear time,
+ * because callers write the texts.
+ */
 function findSealed(text: string): readonly Sealed[] {
   const found = new Set(text.match(/[\w.-]+/g));
   return [...found].flatMap(sealed => {

@@ -17,7 +17,10 @@ export const plus = (time: Instant, ms: number): Instant => instant(Date.parse(t
 /** Returns the milliseconds from `from` to `to`. */
 export const between = (from: Instant, to: Instant): number => Date.parse(to) - Date.parse(from);
 
-/** Returns whether a time is less than `ms` ago. A time in the future is not: the clock was set back, and the real age is unknown. */
+/**
+ * Returns whether a time is less than `ms` ago. A time in the future is not: the clock was set back, and the real age
+ * is unknown.
+ */
 export function isRecent(at: Instant | undefined, ms: number, now: Instant): boolean {
   if (at === undefined) return false;
   const ageMs = between(at, now);

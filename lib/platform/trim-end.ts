@@ -1,5 +1,6 @@
 /**
- * Returns the text without repetitions of a character at its end. A regular expression such as `/=+$/` would take quadratic time.
+ * Returns the text without repetitions of a character at its end. A regular expression such as `/=+$/` would take
+ * quadratic time.
  */
 export function trimEnd(text: string, character: string): string {
   let end = text.length;

@@ -12,7 +12,9 @@ import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../context.ts";
 import { deviceHeader, loginFields } from "./credentials.ts";
 
-/** Signs in and creates a session. Ends the session that the request carries, if any (specification sections 3 and 4). */
+/**
+ * Signs in and creates a session. Ends the session that the request carries, if any (specification sections 3 and 4).
+ */
 export const login = endpoint({
   routes: ["POST /login", "GET /login"],
   access: "open",

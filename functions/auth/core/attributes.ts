@@ -12,7 +12,10 @@ import { attributesView } from "../views.ts";
 
 const key = { key: attributeKeyParam };
 
-/** The owners of attributes, with their base paths. An assignment can be written in the singular too (specification section 4, A17). */
+/**
+ * The owners of attributes, with their base paths. An assignment can be written in the singular too (specification
+ * section 4, A17).
+ */
 const owners = {
   User: { noun: "a user", params: userParams, withKey: userParams.extend(key), bases: ["users/{user}/attributes"] },
   Otpkey: {

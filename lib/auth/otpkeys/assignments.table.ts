@@ -20,9 +20,9 @@ interface AssignOptions {
 }
 
 /**
- * Assigns an OTP key. Succeeds also if it is assigned to this user already. The index row is written in one transaction with
- * the key, by the key's version, so that a deletion of the key that saw no holder gets a conflict, and so does another
- * assignment of a free key.
+ * Assigns an OTP key. Succeeds also if it is assigned to this user already. The index row is written in one transaction
+ * with the key, by the key's version, so that a deletion of the key that saw no holder gets a conflict, and so does
+ * another assignment of a free key.
  */
 export async function addAssignment(
   tables: AuthTables,
@@ -75,8 +75,8 @@ export async function addAssignment(
 }
 
 /**
- * Writes the index row of a user who is about to have an OTP key, and changes the version of the key that was read. Returns
- * false after a conflict.
+ * Writes the index row of a user who is about to have an OTP key, and changes the version of the key that was read.
+ * Returns false after a conflict.
  */
 export async function announceHolder({ otpkeys }: AuthTables, key: Row, id: number): Promise<boolean> {
   const { partitionKey, rowKey } = holderHint(key.partitionKey, id);
@@ -96,8 +96,8 @@ async function readMeant(tables: AuthTables, userRef: UserRef, id: number): Prom
 const maxChecked = 8;
 
 /**
- * Removes the index rows of users who do not have the OTP key, which make it look taken. Each user gets another version,
- * so that an assignment that is under way gets a conflict. Returns false if one has it.
+ * Removes the index rows of users who do not have the OTP key, which make it look taken. Each user gets another
+ * version, so that an assignment that is under way gets a conflict. Returns false if one has it.
  */
 async function freeKey(
   tables: AuthTables,

@@ -14,8 +14,8 @@ import { changeValidity, hasSameValidity, logValiditySet } from "./validity.ts";
 
 /**
  * Imports one OTP key: creates it, or adds the secret to one that has none. Importing the same secret again raises the
- * counter and sets the other given values; with `replace` it sets counter and drift too. Another secret is a conflict without
- * `replace`. Without a kind, the secret of an existing key stays as it is.
+ * counter and sets the other given values; with `replace` it sets counter and drift too. Another secret is a conflict
+ * without `replace`. Without a kind, the secret of an existing key stays as it is.
  * Throws Fault `invalid`, `conflict`; `forbidden` for a change that is not allowed.
  * @returns `isNew` is true if there was no OTP key, or one without a secret; `isCreated` if there was none
  */
@@ -57,7 +57,10 @@ export async function checkImport(imported: ImportedKey, deps: AuthDeps): Promis
   if (existing !== undefined) await mergeInto(existing.value, imported, deps);
 }
 
-/** Returns an existing OTP key after an import; no `next` if nothing changes. Throws Fault `invalid`, `conflict`, `forbidden`. */
+/**
+ * Returns an existing OTP key after an import; no `next` if nothing changes. Throws Fault `invalid`, `conflict`,
+ * `forbidden`.
+ */
 async function mergeInto(
   existing: OtpKey,
   imported: ImportedKey,
@@ -72,8 +75,8 @@ async function mergeInto(
 }
 
 /**
- * Throws Fault `forbidden` for a change of an OTP key that can end its use: of the validity, of a parameter, or of the counter beyond what as
- * many uses as a sign-in tolerates would make of it.
+ * Throws Fault `forbidden` for a change of an OTP key that can end its use: of the validity, of a parameter, or of the
+ * counter beyond what as many uses as a sign-in tolerates would make of it.
  */
 function requireHarmless(existing: OtpKey, next: NewOtpKey, { rules: { windows }, now }: AuthDeps): void {
   const refuse = (change: string): never => {
@@ -101,8 +104,8 @@ async function mergeImport(
   }
   const isSame = existing.kind === kind ? await hasSecret(existing, prepared.secret, deps) : false;
   if (isSame === true) {
-    // Without a given counter the stored one stays: the default, 0, would let used OTPs pass again. The stored drift may
-    // be newer than that of the import.
+    // Without a given counter the stored one stays: the default, 0, would let used OTPs pass again. The stored drift
+    // may be newer than that of the import.
     const { counter: preparedCounter } = prepared.parameters.state;
     const set = replace ? omitUndefined({ counter: counter === undefined ? undefined : preparedCounter, drift }) : {};
     const isSet = Object.keys(set).length > 0;
@@ -139,7 +142,10 @@ function changeParameters(
   return { ...parameters, ...omitUndefined({ digits, period, algorithm }), state };
 }
 
-/** Returns whether an OTP key has the secret; `unreadable` if the stored one cannot be opened: then it can only be replaced. */
+/**
+ * Returns whether an OTP key has the secret; `unreadable` if the stored one cannot be opened: then it can only be
+ * replaced.
+ */
 async function hasSecret(
   { sealedSecret, prefix }: OtpKey,
   secret: KeySecret | undefined,
@@ -157,7 +163,10 @@ async function hasSecret(
 const sealedSecret = async (prefix: string, secret: KeySecret | undefined, { sealer }: AuthDeps) =>
   secret === undefined ? {} : { sealedSecret: await sealer.seal(secretToText(secret), secretContext(prefix)) };
 
-/** Returns the state with its counter raised to at least that of `minimum`. The counter never decreases, the drift stays (A10). */
+/**
+ * Returns the state with its counter raised to at least that of `minimum`. The counter never decreases, the drift stays
+ * (A10).
+ */
 export function raiseCounter(state: KeyState, minimum: KeyState): KeyState {
   const counter = Math.max(state.counter, minimum.counter);
   const { resync, ...kept } = state;

@@ -15,16 +15,19 @@ export interface BatchKey extends ImportedKey {
   readonly problems?: readonly Problem[] | undefined;
 }
 
-/** What became of an OTP key. `isNew` is true if there was none, or one without a secret. A Fault: nothing of it was imported. */
+/**
+ * What became of an OTP key. `isNew` is true if there was none, or one without a secret. A Fault: nothing of it was
+ * imported.
+ */
 type BatchResult = { readonly isNew: boolean } | Fault;
 
 /** Number of existing or assigned OTP keys that are changed at once. */
 const concurrency = 16;
 
 /**
- * Imports up to 100 OTP keys of different prefixes, and refuses those with problems. New ones are created together; each
- * existing one is imported as `importKey` does. Results have the order of the keys. A repeated call completes what an
- * earlier one began.
+ * Imports up to 100 OTP keys of different prefixes, and refuses those with problems. New ones are created together;
+ * each existing one is imported as `importKey` does. Results have the order of the keys. A repeated call completes what
+ * an earlier one began.
  * Throws Fault `unavailable` if storage or vault is away; some keys may be imported then.
  */
 export async function importKeys(keys: readonly BatchKey[], deps: AuthDeps): Promise<readonly BatchResult[]> {

@@ -13,8 +13,8 @@ export interface ImportedKey extends KeyDraft {
   readonly replace: boolean;
   readonly validity: Validity;
   /**
-   * Whether the import may change validity and parameters of an OTP key that was imported before, and raise its counter by any number. That
-   * revives an expired key, or ends one in use.
+   * Whether the import may change validity and parameters of an OTP key that was imported before, and raise its counter
+   * by any number. That revives an expired key, or ends one in use.
    */
   readonly mayChange: boolean;
   /** Whether the OTP key may be assigned to a user although another user has it. */

@@ -11,8 +11,8 @@ const maxValidMs = days(31);
 
 /**
  * Disables a lost OTP key and issues a code that its user types in place of an OTP. Replaces an earlier code. Only the
- * hash is stored, so the code cannot be shown again. Throws Fault `not_found`, `invalid` for a time that is past, too far
- * away, or outside the validity of the key: the code is accepted only within it.
+ * hash is stored, so the code cannot be shown again. Throws Fault `not_found`, `invalid` for a time that is past, too
+ * far away, or outside the validity of the key: the code is accepted only within it.
  * @returns the text to type: the prefix and the code
  */
 export async function issueTemporaryCode(

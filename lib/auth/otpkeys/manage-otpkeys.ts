@@ -27,7 +27,8 @@ export const newKey = (prefix: string, parameters: KeyParameters, kind: OtpKindN
 export const unusedParameters: KeyParameters = { state: { counter: 0 } };
 
 /**
- * Assigns an OTP key to a user. An unknown prefix creates the key, of kind `remote` if validation servers are configured (A9).
+ * Assigns an OTP key to a user. An unknown prefix creates the key, of kind `remote` if validation servers are
+ * configured (A9).
  * Throws Fault `not_found` for an unknown user, `forbidden` with `onlyIfFree` for a key that another user has.
  * @param options `create` creates the key of an unknown prefix in another way
  */
@@ -110,8 +111,8 @@ export async function endKeySessions(prefix: string, deps: AuthDeps): Promise<vo
 }
 
 /**
- * Assigns the OTP key that a caller names by its prefix or by an OTP of it (A9). Creates no OTP key that is named like an OTP:
- * that would be a second factor which its user does not have.
+ * Assigns the OTP key that a caller names by its prefix or by an OTP of it (A9). Creates no OTP key that is named like
+ * an OTP: that would be a second factor which its user does not have.
  * Throws Fault `invalid` for an OTP of no existing OTP key, and as `assignKey`.
  */
 export async function assignGivenKey(userRef: UserRef, given: PrefixOrOtp, deps: AuthDeps): Promise<void> {
@@ -126,8 +127,8 @@ export async function assignGivenKey(userRef: UserRef, given: PrefixOrOtp, deps:
 }
 
 /**
- * Returns the text if it is the prefix of an OTP key, else the prefix of the OTP key whose code format the OTP fits, else the text if it
- * may be a new prefix.
+ * Returns the text if it is the prefix of an OTP key, else the prefix of the OTP key whose code format the OTP fits,
+ * else the text if it may be a new prefix.
  */
 async function findPrefix(otp: string, { otpkeys }: AuthDeps): Promise<string> {
   const whole = parsePrefix(otp);

@@ -47,8 +47,8 @@ export function otpKeyTable(tables: AuthTables) {
     create,
 
     /**
-     * Creates OTP keys of different prefixes in parallel. The results have the order of the keys: undefined if the prefix is
-     * taken, or the reason why the key could not be written.
+     * Creates OTP keys of different prefixes in parallel. The results have the order of the keys: undefined if the
+     * prefix is taken, or the reason why the key could not be written.
      */
     createMany: (given: readonly NewOtpKey[]): Promise<readonly PromiseSettledResult<Stored<OtpKey> | undefined>[]> =>
       mapConcurrently(given, async key => {
@@ -85,8 +85,8 @@ export function otpKeyTable(tables: AuthTables) {
     },
 
     /**
-     * Writes all columns but prefix and id, by version: the use or failure of an OTP counts exactly once. Returns undefined
-     * after a conflict.
+     * Writes all columns but prefix and id, by version: the use or failure of an OTP counts exactly once. Returns
+     * undefined after a conflict.
      */
     async save(
       { value: { id, prefix, createdAt, temporaryCode }, version }: Stored<OtpKey>,
@@ -98,7 +98,8 @@ export function otpKeyTable(tables: AuthTables) {
       const row = { partitionKey, rowKey: keyRow, ...otpKeyColumns.toColumns(value), writeId };
       const code = value.temporaryCode;
       const isIssued = code?.hash !== undefined && code.hash !== temporaryCode?.hash;
-      // Without the index row the code still expires; only its hash stays until the OTP key is enabled or gets another code.
+      // Without the index row the code still expires; only its hash stays until the OTP key is enabled or gets another
+      // code.
       const indexed = isIssued ? indexExpiry(tables, "temporarycode", { ...row, ends: code.validUntil }) : undefined;
       // If the OTP key is not written, the index row is never awaited: its rejection must not end the process.
       indexed?.catch(() => {});
@@ -106,7 +107,8 @@ export function otpKeyTable(tables: AuthTables) {
         async () => toStored(value, await otpkeys.replace(row, version)),
         async () => {
           const found = await otpkeys.get(partitionKey, keyRow);
-          // If this call's own write succeeded and its response was lost, a repeated check would report the OTP as replayed.
+          // If this call's own write succeeded and its response was lost, a repeated check would report the OTP as
+          // replayed.
           return found?.writeId === writeId ? { value, version: found.etag } : undefined;
         },
       );

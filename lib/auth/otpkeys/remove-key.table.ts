@@ -11,8 +11,8 @@ import { replaceUser, userIn, userRow } from "../users/user-rows.table.ts";
 import { keyPartition, keyRow, keyRowsIn } from "./key-rows.table.ts";
 
 /**
- * Deletes an OTP key with its attributes and every assignment. While the key exists its assignments are true, so they end
- * first; a new one since then changes the key's version. Returns false if there is no such key.
+ * Deletes an OTP key with its attributes and every assignment. While the key exists its assignments are true, so they
+ * end first; a new one since then changes the key's version. Returns false if there is no such key.
  */
 export async function removeKey(tables: AuthTables, prefix: string): Promise<boolean> {
   const { otpkeys } = tables;
@@ -44,8 +44,8 @@ export async function removeKey(tables: AuthTables, prefix: string): Promise<boo
 }
 
 /**
- * Ends the assignment of an index row that was read, and removes the row. Returns false after a conflict. The assignment of a
- * user whose row cannot be read stays. It has the id of this key, so it does not count for another one.
+ * Ends the assignment of an index row that was read, and removes the row. Returns false after a conflict. The
+ * assignment of a user whose row cannot be read stays. It has the id of this key, so it does not count for another one.
  */
 async function endAssignment(tables: AuthTables, prefix: string, holder: Row): Promise<boolean> {
   const { users, log } = tables;

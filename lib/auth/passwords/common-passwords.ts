@@ -9,8 +9,9 @@ interface Known {
 let known: Promise<Known> | undefined;
 
 /**
- * Returns whether a password is on a list of about 49,000 common ones, or is a repetition of a short or common unit, or a run (A4).
- * Takes time in proportion to the length, which the caller limits. Loads the list at the first call, because sign-ins do not need it.
+ * Returns whether a password is on a list of about 49,000 common ones, or is a repetition of a short or common unit, or
+ * a run (A4). Takes time in proportion to the length, which the caller limits. Loads the list at the first call,
+ * because sign-ins do not need it.
  */
 export async function isCommonPassword(password: string): Promise<boolean> {
   known ??= load();
@@ -31,8 +32,8 @@ async function load(): Promise<Known> {
 const maxLength = 4096;
 
 /**
- * Returns the form in which a new password is compared with the username and with common passwords: NFKC, lower case, without
- * invisible characters and outer white space, and truncated if it is much longer than any password (A4).
+ * Returns the form in which a new password is compared with the username and with common passwords: NFKC, lower case,
+ * without invisible characters and outer white space, and truncated if it is much longer than any password (A4).
  */
 export const comparableText = (text: string): string =>
   text
@@ -47,8 +48,8 @@ export const comparableText = (text: string): string =>
 type Keyboard = Readonly<Record<string, readonly (string | null)[] | undefined>>;
 
 /**
- * Returns whether each character follows the one before it in the same way: up or down by one, also around the end of the digits
- * and of the alphabet (`89012`, `yzabc`), or to the next key in one direction of a keyboard.
+ * Returns whether each character follows the one before it in the same way: up or down by one, also around the end of
+ * the digits and of the alphabet (`89012`, `yzabc`), or to the next key in one direction of a keyboard.
  */
 const isRun = (characters: readonly string[], keyboards: readonly Keyboard[]): boolean =>
   isSequence(characters) || isSequence(characters.toReversed()) || keyboards.some(keys => isLine(characters, keys));
@@ -70,8 +71,9 @@ const isLine = ([first = "", ...others]: readonly string[], keys: Keyboard): boo
 };
 
 /**
- * Returns the shortest unit that a text repeats at least twice, the last time perhaps in part: `1234` of `123412341`. Returns
- * undefined if there is none. Takes time in proportion to the length (the failure function of Knuth, Morris and Pratt).
+ * Returns the shortest unit that a text repeats at least twice, the last time perhaps in part: `1234` of `123412341`.
+ * Returns undefined if there is none. Takes time in proportion to the length (the failure function of Knuth, Morris and
+ * Pratt).
  */
 function repeatedUnit(characters: readonly string[]): readonly string[] | undefined {
   const borders = [0];

@@ -6,7 +6,9 @@ import { argon2id, type ImportedParameters, unpadded } from "./imported-hash.ts"
 /** Bytes of the longest password that a crypt scheme hashes: their cost grows with the length. */
 const maxCryptBytes = 128;
 
-/** Whether the scheme of an imported hash accepts the password. Otherwise the password is wrong and must not be hashed. */
+/**
+ * Whether the scheme of an imported hash accepts the password. Otherwise the password is wrong and must not be hashed.
+ */
 export const isPossible = (password: string, { scheme }: ImportedParameters): boolean =>
   !scheme.endsWith("-crypt") || Buffer.byteLength(password) <= maxCryptBytes;
 

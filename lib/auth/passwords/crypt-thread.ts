@@ -3,8 +3,8 @@ import { hashSync } from "bcryptjs";
 import { encrypt } from "unixcrypt";
 import type { ImportedParameters } from "./imported-hash.ts";
 
-// This module is also the code of the thread, so that a bundle has both in one file. Load it on demand only: in a bundle
-// it would otherwise be part of a file that starts the app.
+// This module is also the code of the thread, so that a bundle has both in one file. Load it on demand only: in a
+// bundle it would otherwise be part of a file that starts the app.
 
 interface CryptInput extends Pick<ImportedParameters, "cost" | "salt"> {
   readonly password: string;
@@ -14,8 +14,8 @@ interface CryptInput extends Pick<ImportedParameters, "cost" | "salt"> {
 const purpose = "crypt";
 
 /**
- * Computes the tag of a scheme for which there are only packages in JavaScript, in a thread of its own: on the event loop
- * one would delay every call by up to a second. The caller limits the number of threads.
+ * Computes the tag of a scheme for which there are only packages in JavaScript, in a thread of its own: on the event
+ * loop one would delay every call by up to a second. The caller limits the number of threads.
  */
 export function cryptInThread(input: CryptInput): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();

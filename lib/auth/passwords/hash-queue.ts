@@ -2,7 +2,10 @@ import pLimit from "p-limit";
 import { Fault } from "../../platform/fault.ts";
 import { between, type Now } from "../../platform/time.ts";
 
-/** A slot in the queue of password hashes. `using` releases it at the end of the block; repeated releases have no effect. */
+/**
+ * A slot in the queue of password hashes. `using` releases it at the end of the block; repeated releases have no
+ * effect.
+ */
 export interface HashSlot extends Disposable {
   /**
    * Resolves when the attempt may begin the storage calls that precede its hash; for known callers at once. Throws
@@ -46,26 +49,28 @@ interface HashCaller {
 }
 
 /**
- * Share of the slots that known callers can have, and unknown ones. The rest is reserved for the others: a flood of one kind
- * does not keep the other out.
+ * Share of the slots that known callers can have, and unknown ones. The rest is reserved for the others: a flood of one
+ * kind does not keep the other out.
  */
 const shareOfKind = 3 / 4;
 /**
- * Slots that the devices of a user have as known callers. A device token is not looked up, so it counts here also after its
- * epoch has ended: a person who floods with one is an unknown caller beyond this number.
+ * Slots that the devices of a user have as known callers. A device token is not looked up, so it counts here also after
+ * its epoch has ended: a person who floods with one is an unknown caller beyond this number.
  */
 const slotsOfDevices = 4;
 /**
- * Unknown callers whose storage calls and hashes are in progress, for each hash in progress: more would occupy the event
- * loop, and delay the refusals of all others. The storage calls can take eight times as long as a hash.
+ * Unknown callers whose storage calls and hashes are in progress, for each hash in progress: more would occupy the
+ * event loop, and delay the refusals of all others. The storage calls can take eight times as long as a hash.
  */
 const turnsPerHash = 8;
-/** Refused callers come back at random times, so that they do not come together. A person accepts a wait of this length. */
+/**
+ * Refused callers come back at random times, so that they do not come together. A person accepts a wait of this length.
+ */
 const maxRetryAfterSeconds = 10;
 
 /**
- * A bounded queue of password hashes. A slot is acquired before the first storage call of an attempt, so that an overloaded
- * host refuses at once and at no cost for storage.
+ * A bounded queue of password hashes. A slot is acquired before the first storage call of an attempt, so that an
+ * overloaded host refuses at once and at no cost for storage.
  */
 export function createHashQueue({ maxConcurrent, maxSlots, maxWaitMs, now, random }: HashQueueOptions) {
   const turns = pLimit(turnsPerHash * maxConcurrent);

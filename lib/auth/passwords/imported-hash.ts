@@ -38,8 +38,9 @@ export interface ImportedHash {
 }
 
 /**
- * Maximum cost of an imported hash: each sign-in with the username computes it, also with a wrong password. At each limit
- * that takes at most about a second of a core, as measured in A25; the defaults of passlib 1.7 and Django 6 are below.
+ * Maximum cost of an imported hash: each sign-in with the username computes it, also with a wrong password. At each
+ * limit that takes at most about a second of a core, as measured in A25; the defaults of passlib 1.7 and Django 6 are
+ * below.
  */
 const maxCost: Readonly<Record<Exclude<ImportedScheme, "argon2id">, number>> = {
   bcrypt: 13,
@@ -54,7 +55,10 @@ const maxArgon2 = { memory: 65_536, work: 1_048_576, parallelism: 16 };
 const malformed = refused("is malformed");
 const tooCostly = (limit: string) => refused(`costs too much for a sign-in: at most ${limit}`);
 
-/** Parses a hash in the format of passlib, crypt(3), bcrypt, Django or PHC. The reason of a refusal does not contain the hash. */
+/**
+ * Parses a hash in the format of passlib, crypt(3), bcrypt, Django or PHC. The reason of a refusal does not contain the
+ * hash.
+ */
 export function parseImportedHash(text: string): Parsed<ImportedHash> {
   if (text.startsWith("$pbkdf2-sha")) return parsePasslib(text);
   if (text.startsWith("pbkdf2_sha256$")) return parseDjango(text);

@@ -13,7 +13,10 @@ export interface StoredPassword {
   readonly hash: string;
   /** Version of the pepper that the hash contains. */
   readonly pepper: string;
-  /** Present until the first sign-in with an imported hash: `hash` is then that of the imported tag instead of the password. */
+  /**
+   * Present until the first sign-in with an imported hash: `hash` is then that of the imported tag instead of the
+   * password.
+   */
   readonly imported?: ImportedParameters;
   /** Present: the user must change the password before the next session. */
   readonly mustChange?: true;
@@ -55,14 +58,17 @@ const maxProven = 1000;
 
 export type PasswordHasher = ReturnType<typeof createPasswordHasher>;
 
-/** Hashes and checks passwords, in the order of the calls. Throws `OverloadFault` if the queue is full, and what the key ring throws. */
+/**
+ * Hashes and checks passwords, in the order of the calls. Throws `OverloadFault` if the queue is full, and what the key
+ * ring throws.
+ */
 export function createPasswordHasher(options: PasswordHashOptions) {
   const { pepper, random, now, importedUntil, cost = defaultCost } = options;
   const queue = createHashQueue(options);
   const parameters = { ...cost, algorithm: argon2id, outputLen: tagBytes };
   /**
-   * The peppers of versions that the vault does not have, each found by a right password. With them a wrong password costs one hash,
-   * as an unknown user does (A4).
+   * The peppers of versions that the vault does not have, each found by a right password. With them a wrong password
+   * costs one hash, as an unknown user does (A4).
    */
   const proven = new Map<string, Uint8Array>();
 
@@ -122,7 +128,10 @@ export function createPasswordHasher(options: PasswordHashOptions) {
       using _ = slot ?? queue.acquireSlot({ isKnown: true });
       return await newHash(password, userId, random(saltBytes));
     },
-    /** Hashes the tag of an imported hash as `hash` does a password, so that the tables alone allow no guesses at the password. */
+    /**
+     * Hashes the tag of an imported hash as `hash` does a password, so that the tables alone allow no guesses at the
+     * password.
+     */
     async hashImported({ parameters, tag }: ImportedHash, userId: number): Promise<StoredPassword> {
       using _ = queue.acquireSlot({ isKnown: true });
       return { ...(await newHash(tag, userId, random(saltBytes))), imported: parameters };
@@ -135,9 +144,9 @@ export function createPasswordHasher(options: PasswordHashOptions) {
     },
     hasEnded,
     /**
-     * Returns whether the password is the stored one. For an imported hash computes that hash too. Without a stored password
-     * (unknown user, user without one, or an imported hash that has ended) returns false after the time of a hash, so that
-     * timing does not reveal it. An empty password is always wrong, and takes no time for any user.
+     * Returns whether the password is the stored one. For an imported hash computes that hash too. Without a stored
+     * password (unknown user, user without one, or an imported hash that has ended) returns false after the time of a
+     * hash, so that timing does not reveal it. An empty password is always wrong, and takes no time for any user.
      * @param owner id and stored password of the user; absent for an unknown user
      * @param slot released after the hash; by default that of a known caller
      */
@@ -146,7 +155,10 @@ export function createPasswordHasher(options: PasswordHashOptions) {
       using _ = slot ?? queue.acquireSlot({ isKnown: true });
       return await isRight(password, owner);
     },
-    /** Returns whether the hash is imported or has another cost or pepper than the current one, so that a granted sign-in should replace it. */
+    /**
+     * Returns whether the hash is imported or has another cost or pepper than the current one, so that a granted
+     * sign-in should replace it.
+     */
     async isOutdated(stored: StoredPassword): Promise<boolean> {
       const { version } = await pepper.current();
       const { parseOptions } = await loadArgon2();
@@ -166,8 +178,8 @@ export function createPasswordHasher(options: PasswordHashOptions) {
 }
 
 /**
- * Returns the peppered password of a user as text, because the package's `verify` accepts only UTF-8. The id comes first, in
- * a fixed length.
+ * Returns the peppered password of a user as text, because the package's `verify` accepts only UTF-8. The id comes
+ * first, in a fixed length.
  */
 const peppered = (password: string, userId: number, pepper: Uint8Array): string =>
   createHmac("sha256", pepper)

@@ -12,13 +12,16 @@ interface PasswordRules {
   readonly empty: "none" | "refused";
 }
 
-/** Returns the form in which a password is hashed: NFC, not truncated. A password over the maximum length stays as it is. */
+/**
+ * Returns the form in which a password is hashed: NFC, not truncated. A password over the maximum length stays as it
+ * is.
+ */
 export const normalPassword = (text: string): string =>
   isTooLongToNormalize(text, passwordMaxCodePoints) ? text : text.normalize("NFC");
 
 /**
- * Parses a new password by the rules. Returns it in NFC; undefined means "no password". The reason names the rule and quotes
- * nothing of the password.
+ * Parses a new password by the rules. Returns it in NFC; undefined means "no password". The reason names the rule and
+ * quotes nothing of the password.
  */
 export async function parseNewPassword(
   text: string,

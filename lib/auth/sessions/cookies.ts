@@ -31,9 +31,9 @@ export function presentedSession(headers: Pick<Headers, "get">, secure: boolean)
 }
 
 /**
- * Returns the value of a cookie; undefined if it is absent or empty. The Functions host and some proxies join several `Cookie` lines with a
- * comma. A comma can also be part of another cookie's value, which other hosts of the domain may have set, so a pair after a semicolon
- * counts before one after a comma.
+ * Returns the value of a cookie; undefined if it is absent or empty. The Functions host and some proxies join several
+ * `Cookie` lines with a comma. A comma can also be part of another cookie's value, which other hosts of the domain may
+ * have set, so a pair after a semicolon counts before one after a comma.
  */
 function cookieValue(header: string, name: string): string | undefined {
   const parts = header.split(";").map(part => part.split(","));

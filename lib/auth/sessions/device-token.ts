@@ -24,8 +24,8 @@ export const isDeviceOf = ({ userId, epoch }: Device, user: Pick<Device, "epoch"
   user.id === userId && user.epoch === epoch;
 
 /**
- * Number of device throttles of a user. Devices of a user may share one, so that a caller who signs in often gets many tokens but no
- * more guesses.
+ * Number of device throttles of a user. Devices of a user may share one, so that a caller who signs in often gets many
+ * tokens but no more guesses.
  */
 export const deviceNumbers = 8;
 
@@ -35,9 +35,9 @@ const tagBytes = 32;
 const tokenLength = Math.ceil(((bodyBytes + tagBytes) * 4) / 3);
 
 /**
- * Creates and checks device tokens, or password change tokens, which have the same contents. Their key is derived from the
- * current password pepper, so that every host has the same one, and no token is stored. Tokens become invalid when the pepper is
- * rotated.
+ * Creates and checks device tokens, or password change tokens, which have the same contents. Their key is derived from
+ * the current password pepper, so that every host has the same one, and no token is stored. Tokens become invalid when
+ * the pepper is rotated.
  * @param purpose separates the keys, so that a token of one purpose is invalid for the other
  */
 export function createDeviceTokens(

@@ -14,8 +14,8 @@ export interface LiveSession {
 }
 
 /**
- * Creates a session for a user as read at the login, and returns its value. If the user's password was reset in between, the
- * session is of an old epoch and never valid.
+ * Creates a session for a user as read at the login, and returns its value. If the user's password was reset in
+ * between, the session is of an old epoch and never valid.
  */
 export async function createUserSession(
   { value: user }: Stored<User>,
@@ -34,8 +34,8 @@ export async function createUserSession(
 }
 
 /**
- * Returns the valid session of a presented value. With `touch`, updates its access time at most once a minute; an ended session
- * is not recreated by that. Returns undefined for any other value.
+ * Returns the valid session of a presented value. With `touch`, updates its access time at most once a minute; an ended
+ * session is not recreated by that. Returns undefined for any other value.
  */
 export async function findLiveSession(
   presented: string | undefined,
@@ -57,7 +57,10 @@ export async function findLiveSession(
 /** Returns the Fault for a missing or invalid session. The specification fixes its text (section 5). */
 export const sessionRequired = (): Fault => new Fault("unauthenticated", "Session required!", { reason: "no_session" });
 
-/** Moves a session to its user's next epoch, so that it stays valid. A session that has ended in the meantime stays ended. */
+/**
+ * Moves a session to its user's next epoch, so that it stays valid. A session that has ended in the meantime stays
+ * ended.
+ */
 export async function moveSessionToEpoch(
   { key, session }: LiveSession,
   epoch: number,

@@ -22,7 +22,10 @@ export interface Session {
   readonly expiresAt: Instant;
 }
 
-/** Location of a session and of its user. All of it is part of the session's value, so that both are read in parallel (A15). */
+/**
+ * Location of a session and of its user. All of it is part of the session's value, so that both are read in parallel
+ * (A15).
+ */
 export interface SessionKey {
   readonly userId: number;
   /** Hour of the absolute expiry, `2026-11-21T13`. */
@@ -32,8 +35,8 @@ export interface SessionKey {
 }
 
 /**
- * Creates a session and its value. The value is opaque to clients: base64url, 60 characters, of format, hour of absolute expiry,
- * user id and 32 random bytes.
+ * Creates a session and its value. The value is opaque to clients: base64url, 60 characters, of format, hour of
+ * absolute expiry, user id and 32 random bytes.
  */
 export function createSession({ user, prefix, now, absoluteMs, random }: NewSession): {
   readonly value: string;
@@ -82,7 +85,10 @@ export function isLive(
   );
 }
 
-/** Returns the access time to write, or undefined while the stored one is recent enough. Write it by a merge, never an insert. */
+/**
+ * Returns the access time to write, or undefined while the stored one is recent enough. Write it by a merge, never an
+ * insert.
+ */
 export function accessToStore(
   { accessedAt }: Session,
   now: Instant,
@@ -107,7 +113,9 @@ const textOfHour = (hour: number): string => instant(hour * hours(1)).slice(0, 1
 
 const hashOf = (value: string): string => createHash("sha256").update(value, "utf8").digest("base64url");
 
-/** Number of partitions of an hour. One would be too few for 100,000 people who sign in within an hour (docs/scale.md). */
+/**
+ * Number of partitions of an hour. One would be too few for 100,000 people who sign in within an hour (docs/scale.md).
+ */
 export const partitionsOfHour = 8;
 
 /**

@@ -57,12 +57,14 @@ export function sessionTable({ sessions, users }: AuthTables) {
     /** Deletes a session. Returns false if there is no such session. */
     end: (key: SessionKey): Promise<boolean> => sessions.remove(sessionPartition(key), key.hash),
 
-    /** Deletes every session that was opened with an OTP of that prefix, and returns their number. Reads all sessions. */
+    /**
+     * Deletes every session that was opened with an OTP of that prefix, and returns their number. Reads all sessions.
+     */
     async endByPrefix(prefix: string): Promise<number> {
       let ended = 0;
       for await (const row of sessions.scan()) {
-        // Without a check of the row: one that cannot be read must not keep the others alive. Without a version, so that a
-        // session whose access time was just written ends too.
+        // Without a check of the row: one that cannot be read must not keep the others alive. Without a version, so
+        // that a session whose access time was just written ends too.
         if (row.prefix === prefix && (await confirmRemoval(sessions, row.partitionKey, row.rowKey))) ended += 1;
       }
       return ended;

@@ -35,8 +35,9 @@ export const uncountAttempt = (count: AddressCount): AddressCount => ({
 });
 
 /**
- * Returns what attempts are counted by: the IPv4 address, or the /64 network of an IPv6 address, because one caller usually
- * has a whole /64. Ignores a port, which a proxy may write. Returns undefined for a text that is not an address.
+ * Returns what attempts are counted by: the IPv4 address, or the /64 network of an IPv6 address, because one caller
+ * usually has a whole /64. Ignores a port, which a proxy may write. Returns undefined for a text that is not an
+ * address.
  */
 export function addressGroup(text: string): string | undefined {
   const address = addressOf(text);

@@ -25,10 +25,10 @@ export const invalidCredentials = (): Fault => new Fault("unauthenticated", "Inv
 
 /**
  * Changes the password of a session's user, or of a user who has the code of a reset, after the full login check
- * (specification section 4, rule 3; A16, A24). Ends the user's other sessions; the session that made the change continues
- * (A15).
- * Throws Fault `unauthenticated` for wrong credentials or an ended session, `invalid` for a new password that breaks the
- * rules, `throttled`, `unavailable`; `OverloadFault` before the check.
+ * (specification section 4, rule 3; A16, A24). Ends the user's other sessions; the session that made the change
+ * continues (A15).
+ * Throws Fault `unauthenticated` for wrong credentials or an ended session, `invalid` for a new password that breaks
+ * the rules, `throttled`, `unavailable`; `OverloadFault` before the check.
  */
 export async function changePassword(
   by: LiveSession | CodeHolder,
@@ -55,8 +55,8 @@ export async function changePassword(
 }
 
 /**
- * Writes the password with a new epoch, and returns the user. Throws Fault `unauthenticated` if a reset or another change
- * has changed the epoch first, because that ended what allowed this change.
+ * Writes the password with a new epoch, and returns the user. Throws Fault `unauthenticated` if a reset or another
+ * change has changed the epoch first, because that ended what allowed this change.
  * @param change `owner` as read when the change was allowed; `by` what allowed it, a session if it is absent
  */
 async function replacePassword(
@@ -94,8 +94,8 @@ export async function changeRequired(
 
 /**
  * Sets the password of a user who has a token of `changeRequired`. The first use ends the token.
- * Throws Fault `unauthenticated` for a token that has ended, `invalid` for a new password that breaks the rules or is the
- * present one, `unavailable`.
+ * Throws Fault `unauthenticated` for a token that has ended, `invalid` for a new password that breaks the rules or is
+ * the present one, `unavailable`.
  */
 export async function setPasswordByToken(
   { newpass, token }: { readonly newpass: string; readonly token: string },

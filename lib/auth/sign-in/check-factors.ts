@@ -15,8 +15,8 @@ export interface Checked {
 }
 
 /**
- * Checks both factors: the password first, because a wrong OTP counts only together with a right password. Without an OTP
- * reads the user's OTP keys while the password is hashed.
+ * Checks both factors: the password first, because a wrong OTP counts only together with a right password. Without an
+ * OTP reads the user's OTP keys while the password is hashed.
  * @param given `hashSlot` is released before the OTP is checked, which can take long at a validation server
  * @param identified `named` is a text for a read of what cannot exist, `attempt` for a dummy write
  */
@@ -60,8 +60,8 @@ export async function checkFactors(
 
 /**
  * Returns whether a typed code is the one of the user's reset. Uses up a try by a write before the comparison, so that
- * parallel guesses cannot pass together. Without a usable code does a dummy write, so that timing does not reveal whether
- * the user has one.
+ * parallel guesses cannot pass together. Without a usable code does a dummy write, so that timing does not reveal
+ * whether the user has one.
  */
 async function checkPasswordCode(
   code: string,

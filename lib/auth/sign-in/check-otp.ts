@@ -41,10 +41,10 @@ export async function readCandidates(otp: string, { otpkeys }: Pick<AuthDeps, "o
 }
 
 /**
- * Checks an OTP. A genuine OTP is used up, whether or not the sign-in succeeds (A5). The counter is saved by compare-and-swap
- * before the result is returned; after a conflict the check is repeated on the new row, so that one OTP passes once (A8).
- * An OTP of a guessable kind changes nothing, and is sent to no validation server, unless the named user has its key: otherwise
- * any caller could use up the OTPs of other users.
+ * Checks an OTP. A genuine OTP is used up, whether or not the sign-in succeeds (A5). The counter is saved by
+ * compare-and-swap before the result is returned; after a conflict the check is repeated on the new row, so that one
+ * OTP passes once (A8). An OTP of a guessable kind changes nothing, and is sent to no validation server, unless the
+ * named user has its key: otherwise any caller could use up the OTPs of other users.
  * Throws Fault `unavailable` if no validation server responds.
  * @param assigned OTP keys of the named user; they are tried before other keys that match the OTP
  * @param countsAgainstKey whether a wrong OTP counts against the OTP key (A12)

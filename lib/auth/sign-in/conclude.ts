@@ -42,8 +42,8 @@ interface Concluding {
 }
 
 /**
- * Decides about a sign-in, releases the slot of its throttle, creates the session if it is granted, and writes the audit
- * event. Then replaces an outdated password hash.
+ * Decides about a sign-in, releases the slot of its throttle, creates the session if it is granted, and writes the
+ * audit event. Then replaces an outdated password hash.
  */
 export async function conclude(
   { facts, otp }: Checked,
@@ -58,13 +58,14 @@ export async function conclude(
     prefix: otp?.key?.prefix,
   };
   if (user === undefined || !decision.granted) {
-    // A wrong OTP that counts against its key is one write. Otherwise does a dummy write, so that timing does not reveal
-    // whether the OTP counted.
+    // A wrong OTP that counts against its key is one write. Otherwise does a dummy write, so that timing does not
+    // reveal whether the OTP counted.
     if (otp?.written === false) await padTiming(attempt, deps);
     const refused = decision.granted ? unknownUser : decision;
     const isWrongCode = refused.reason === "wrong_password" && progress.given.code !== undefined;
     const reason = isWrongCode ? "wrong_code" : refused.reason;
-    // After a wrong password the stored refusal does not mention the OTP, so that readers of it do not learn whether the OTP was right.
+    // After a wrong password the stored refusal does not mention the OTP, so that readers of it do not learn whether
+    // the OTP was right.
     const shown = reason === "wrong_otp" && otp !== undefined ? wrongOtp(otp) : { reason };
     const isRight = refused.reason === "must_change";
     await Promise.all([
@@ -98,8 +99,8 @@ function uncountOnce(progress: SignInProgress, deps: AuthDeps): Promise<void> {
 export const unknownUser = { granted: false, reason: "unknown_user" } as const;
 
 /**
- * Replaces an outdated password hash. Writes by the version of the row that was checked, so that a reset in between wins
- * (A4). A failure is only logged: the sign-in is granted, and the next one tries again.
+ * Replaces an outdated password hash. Writes by the version of the row that was checked, so that a reset in between
+ * wins (A4). A failure is only logged: the sign-in is granted, and the next one tries again.
  */
 async function renewHash(user: Stored<User>, password: string, { hasher, users, log }: AuthDeps): Promise<void> {
   const { password: stored, id } = user.value;
@@ -150,9 +151,9 @@ export function outcomeOfError(error: unknown): Outcome {
 }
 
 /**
- * Writes the audit event of an authentication, granted or not: user, factors, outcome and reason (A12). The log adds the
- * caller's address and the request id. Logs an unknown username only as a keyed hash, because people type passwords and
- * OTPs into the wrong field (G10).
+ * Writes the audit event of an authentication, granted or not: user, factors, outcome and reason (A12). The log adds
+ * the caller's address and the request id. Logs an unknown username only as a keyed hash, because people type passwords
+ * and OTPs into the wrong field (G10).
  */
 export async function audit(
   { given, identified, user }: SignInProgress,

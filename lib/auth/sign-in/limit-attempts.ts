@@ -54,8 +54,8 @@ const throttled = (retryAfter: number): Fault =>
   new Fault("throttled", "Too many failed attempts. Try again later.", { retryAfter });
 
 /**
- * Reserves a slot before anything is checked, so that parallel guesses cannot pass together. Returns what `read` returns,
- * which runs in parallel with the write of the slot, and again if that write has a conflict.
+ * Reserves a slot before anything is checked, so that parallel guesses cannot pass together. Returns what `read`
+ * returns, which runs in parallel with the write of the slot, and again if that write has a conflict.
  * Throws Fault `throttled` while the username must wait, `BusyFault` if no slot becomes free in time.
  */
 export async function reserveSlot<T>(attempt: Attempt, read: () => Promise<T>, deps: AuthDeps): Promise<T> {
@@ -81,7 +81,8 @@ export async function reserveSlot<T>(attempt: Attempt, read: () => Promise<T>, d
       conflicts += 1;
       await pause(jitterMs(Math.min(10 * 2 ** conflicts, 500), deps));
     } else {
-      // The pause grows: hundreds of attempts at one username must not occupy the storage account with looks for a slot.
+      // The pause grows: hundreds of attempts at one username must not occupy the storage account with looks for a
+      // slot.
       const pauseMs = Math.min(100 * 2 ** waits, 1_000);
       waits += 1;
       await pause(pauseMs / 2 + jitterMs(pauseMs / 2, deps));
@@ -112,8 +113,9 @@ export const padTiming = (attempt: Attempt, deps: AuthDeps): Promise<unknown> =>
   save(attempt, attempt.throttle.value, deps);
 
 /**
- * Ends an attempt. A success clears the failures, also if it is refused with right credentials. A refused attempt turns its
- * slot into a failure, and a withdrawn attempt only releases its slot. Keeps what other attempts have written in the meantime.
+ * Ends an attempt. A success clears the failures, also if it is refused with right credentials. A refused attempt turns
+ * its slot into a failure, and a withdrawn attempt only releases its slot. Keeps what other attempts have written in
+ * the meantime.
  */
 export async function concludeAttempt(
   attempt: Attempt,
@@ -139,8 +141,8 @@ export async function concludeAttempt(
 }
 
 /**
- * Records the reason of a refused attempt on a device also in the throttle of the username, where administrators look. It
- * does not count there. After a conflict the newer row stays.
+ * Records the reason of a refused attempt on a device also in the throttle of the username, where administrators look.
+ * It does not count there. After a conflict the newer row stays.
  */
 export async function recordOnName(throttle: ThrottleState, refused: Refusal, deps: AuthDeps): Promise<void> {
   const next = recordRefusal(throttle.value, { at: deps.now(), ...refused });
@@ -156,8 +158,8 @@ interface CountedAddress {
 }
 
 /**
- * Counts an attempt before any other work, so that an address over its limit costs no more than one read. Returns undefined
- * if addresses are not limited, if this one is on the allow-list, or if it is unknown.
+ * Counts an attempt before any other work, so that an address over its limit costs no more than one read. Returns
+ * undefined if addresses are not limited, if this one is on the allow-list, or if it is unknown.
  * Throws Fault `throttled` while the address must wait, `BusyFault` if too many attempts of it come at once.
  */
 export async function countAddress(address: string | undefined, deps: AuthDeps): Promise<CountedAddress | undefined> {

@@ -21,7 +21,9 @@ export interface SignInFacts {
   readonly isPasswordEnded: boolean;
   /** Whether the user must change the password first. */
   readonly mustChange: boolean;
-  /** `valid`: of an enabled OTP key of this user that is not stopped, or its temporary code. `refused`: any other OTP. */
+  /**
+   * `valid`: of an enabled OTP key of this user that is not stopped, or its temporary code. `refused`: any other OTP.
+   */
   readonly otp: "valid" | "refused" | "absent";
   /**
    * Of an OTP key that is enabled, or that has a temporary code. Also true if the key is stopped: otherwise the

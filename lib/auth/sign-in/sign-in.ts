@@ -20,8 +20,8 @@ export interface SignInOptions {
 }
 
 /**
- * Checks credentials against throttle, password, OTP and policy, and writes one audit event (A4 to A8, A12). Does the same
- * work for every username, so that timing does not reveal whether a user exists.
+ * Checks credentials against throttle, password, OTP and policy, and writes one audit event (A4 to A8, A12). Does the
+ * same work for every username, so that timing does not reveal whether a user exists.
  * Throws Fault `throttled`; `unavailable` if no validation server responds, whether or not the password was right;
  * `unauthenticated` if the caller's session has ended meanwhile; `OverloadFault` before any storage call.
  */
@@ -34,8 +34,8 @@ export async function signIn(
   const progress: SignInProgress = { given };
   try {
     const device = await deps.deviceTokens.open(deviceToken, deps.now(), deps.rules.deviceMs);
-    // Also for an attempt without a password, so that it makes the same storage calls. The slot goes by who calls, not by
-    // whether the named user exists.
+    // Also for an attempt without a password, so that it makes the same storage calls. The slot goes by who calls, not
+    // by whether the named user exists.
     using hashSlot = deps.hasher.acquireHashSlot({ isKnown: sessionUser !== undefined, deviceUserId: device?.userId });
     await hashSlot.waitTurn();
     progress.counted = await countAddress(address, deps);
@@ -68,8 +68,8 @@ const omitEmpty = ({ username, password, code, otp }: Credentials): Credentials 
 });
 
 /**
- * Refuses an attempt that cannot name a user, so there is no throttle to write. Hashes the password and does reads in place
- * of the calls of other attempts, so that the time and the number of storage calls are the same (A5).
+ * Refuses an attempt that cannot name a user, so there is no throttle to write. Hashes the password and does reads in
+ * place of the calls of other attempts, so that the time and the number of storage calls are the same (A5).
  */
 async function refuseUnidentified(progress: SignInProgress, hashSlot: HashSlot, deps: AuthDeps): Promise<SignInResult> {
   const { password, code, otp } = progress.given;

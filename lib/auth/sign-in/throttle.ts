@@ -40,7 +40,9 @@ export interface ThrottleLimits {
   readonly maxWaitMs: number;
   /** Age at which a reservation counts as a failure. */
   readonly reservationMs: number;
-  /** Age of the last failure at which all failures expire, and of the last refusal. Not shorter than the maximum wait. */
+  /**
+   * Age of the last failure at which all failures expire, and of the last refusal. Not shorter than the maximum wait.
+   */
   readonly keepMs: number;
 }
 
@@ -59,8 +61,8 @@ export const noFailures: Throttle = { failures: 0, reservations: [] };
 
 /**
  * Reserves a slot for an attempt before anything is checked. After the allowed number of failures there is one slot at
- * a time, and it becomes free when the wait is over. Replaces a reservation of the attempt itself, which is there if the
- * response to an earlier write was lost.
+ * a time, and it becomes free when the wait is over. Replaces a reservation of the attempt itself, which is there if
+ * the response to an earlier write was lost.
  */
 export function reserve(throttle: Throttle, id: string, now: Instant, limits: ThrottleLimits): ReserveResult {
   const current = applyExpiry(throttle, now, limits);
@@ -126,8 +128,8 @@ export function throttleExpiry(
 }
 
 /**
- * Returns the throttle at this moment: expired reservations become failures, expired failures and an expired refusal are
- * removed.
+ * Returns the throttle at this moment: expired reservations become failures, expired failures and an expired refusal
+ * are removed.
  */
 function applyExpiry(throttle: Throttle, now: Instant, limits: ThrottleLimits): Throttle {
   const isOld = ({ at }: Reservation) => between(at, now) > limits.reservationMs;

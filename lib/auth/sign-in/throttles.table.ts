@@ -39,7 +39,9 @@ export const throttleColumns = rowColumns<ThrottleRow>({ kind: "throttle", versi
   ),
 );
 
-/** Storage of throttles. Their keys are hashed, because people also type passwords and OTPs into the field of the name. */
+/**
+ * Storage of throttles. Their keys are hashed, because people also type passwords and OTPs into the field of the name.
+ */
 export function throttleTable(tables: AuthTables) {
   const { throttles, keyedHash } = tables;
   const partitionOf = ({ kind, text }: ThrottleKey): Promise<string> => keyedHash(kind, text);

@@ -16,8 +16,8 @@ interface Validation {
 }
 
 /**
- * Reports separately whether the password and the OTP are the user's. The OTP is used up; policy and throttle do not apply,
- * and nothing is counted (A13).
+ * Reports separately whether the password and the OTP are the user's. The OTP is used up; policy and throttle do not
+ * apply, and nothing is counted (A13).
  * Throws Fault `not_found` for an unknown user; `unavailable` if no validation server responds.
  */
 export async function validateFactors(userRef: UserRef, given: Given, deps: AuthDeps): Promise<Validation> {

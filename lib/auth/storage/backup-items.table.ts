@@ -14,8 +14,8 @@ import { lastLoginIn, loginRow, userIn, userRow } from "../users/user-rows.table
 import { holderPrefix } from "./hints.table.ts";
 
 /**
- * The tables that a backup of the authentication server copies. Names and indexes are written again; sessions, throttles and
- * addresses are dropped.
+ * The tables that a backup of the authentication server copies. Names and indexes are written again; sessions,
+ * throttles and addresses are dropped.
  */
 export const authBackedUp: BackupScope = {
   service: "auth",

@@ -20,8 +20,8 @@ const expiryColumns = rowColumns<{ partition: string; row: string }>({ kind: "ex
 );
 
 /**
- * Writes the row of the expiry index that points to an expiring row. Clean-up checks that row after the hour has passed.
- * The key contains the hour, not the exact time, so that concurrent attempts share one index row.
+ * Writes the row of the expiry index that points to an expiring row. Clean-up checks that row after the hour has
+ * passed. The key contains the hour, not the exact time, so that concurrent attempts share one index row.
  */
 export const indexExpiry = ({ expiry }: AuthTables, queue: ExpiringQueue, row: ExpiringRow): Promise<string> =>
   expiry.upsert({
@@ -46,7 +46,10 @@ export async function saveExpiring(
   return etag;
 }
 
-/** Whether a row was removed, needs nothing now, or was changed by another writer meanwhile: then the next run looks again. */
+/**
+ * Whether a row was removed, needs nothing now, or was changed by another writer meanwhile: then the next run looks
+ * again.
+ */
 type Processed = "removed" | "passed" | "changed";
 
 /**

@@ -5,9 +5,9 @@ import type { KeyRing } from "../../platform/seal.ts";
 export type KeyedHash = (kind: string, text: string) => Promise<string>;
 
 /**
- * Creates the hash under which storage has what people type and where they call from: a reader of the tables cannot find
- * a name, a password or an address by trying them (G10). The key is derived from the current password pepper, so every
- * host has the same one, and a new pepper starts all counts again.
+ * Creates the hash under which storage has what people type and where they call from: a reader of the tables cannot
+ * find a name, a password or an address by trying them (G10). The key is derived from the current password pepper, so
+ * every host has the same one, and a new pepper starts all counts again.
  */
 export function createKeyedHash(pepper: Pick<KeyRing, "current">): KeyedHash {
   const hash = keyedHash(pepper, "keys of throttles");

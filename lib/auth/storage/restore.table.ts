@@ -71,8 +71,8 @@ export async function restoreAuth(
 }
 
 /**
- * Returns the owner of each folded name. Two users have one name if one left it during the backup and the other took it.
- * Rows are read in the order of ids, so the user with the higher id was read later and has the name.
+ * Returns the owner of each folded name. Two users have one name if one left it during the backup and the other took
+ * it. Rows are read in the order of ids, so the user with the higher id was read later and has the name.
  */
 async function ownersOfNames(backup: Backup): Promise<ReadonlyMap<string, number>> {
   const owners = new Map<string, number>();

@@ -19,8 +19,8 @@ import { replaceUser } from "./user-rows.table.ts";
 import { foldUsername, type Username, type UserRef } from "./username.ts";
 
 /**
- * Renames a user, and ends the sessions: the epoch is new. One write of the row `user` by its version is the commit. The
- * row of the new name is written before it, that of the former name is removed after it. Returns `taken` if another
+ * Renames a user, and ends the sessions: the epoch is new. One write of the row `user` by its version is the commit.
+ * The row of the new name is written before it, that of the former name is removed after it. Returns `taken` if another
  * user has the name.
  */
 export async function changeUsername(

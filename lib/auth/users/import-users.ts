@@ -31,10 +31,10 @@ const concurrency = 8;
 
 /**
  * Imports users with different names. Each is created in one transaction or not at all. An existing user must have
- * everything that the import says, and is not changed. Results have the order of the users. A repeated call completes an
- * earlier one.
- * Throws Fault `unavailable` if storage or Key Vault is not responding, or the queue of hashes is full; some users may be
- * imported then.
+ * everything that the import says, and is not changed. Results have the order of the users. A repeated call completes
+ * an earlier one.
+ * Throws Fault `unavailable` if storage or Key Vault is not responding, or the queue of hashes is full; some users may
+ * be imported then.
  */
 export async function importUsers(
   users: readonly ImportedUser[],
@@ -94,8 +94,8 @@ async function create(user: ImportedUser, deps: AuthDeps) {
 }
 
 /**
- * Throws Fault `conflict` with every field in which an existing user differs. Attributes and OTP keys that were added since
- * are no difference, and neither is a password that replaced the imported hash.
+ * Throws Fault `conflict` with every field in which an existing user differs. Attributes and OTP keys that were added
+ * since are no difference, and neither is a password that replaced the imported hash.
  */
 async function requireSame(existing: UserView, user: ImportedUser, deps: AuthDeps): Promise<void> {
   const different = (path: string) => ({ path, reason: "differs from that of the existing user" });

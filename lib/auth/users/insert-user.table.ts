@@ -19,7 +19,9 @@ import type { Username } from "./username.ts";
 
 export interface NewUser {
   readonly username: Username;
-  /** Returns the password of the user with that id, hashed; undefined: the user has none. Called again for another id. */
+  /**
+   * Returns the password of the user with that id, hashed; undefined: the user has none. Called again for another id.
+   */
   readonly passwordOf?: (id: number) => Promise<StoredPassword | undefined>;
   readonly attributes?: Attributes;
   /** Prefixes of the OTP keys that the user has from the beginning. */
@@ -32,9 +34,9 @@ export interface NewUser {
 const maxDurationMs = minutes(10);
 
 /**
- * Creates a user. Writes the name row and the index rows with the id of a user who does not exist yet, and then the user's
- * rows in one transaction, which is the commit. Returns undefined if another user has the folded name: then nothing is
- * written. Throws Fault `invalid` if an OTP key does not exist.
+ * Creates a user. Writes the name row and the index rows with the id of a user who does not exist yet, and then the
+ * user's rows in one transaction, which is the commit. Returns undefined if another user has the folded name: then
+ * nothing is written. Throws Fault `invalid` if an OTP key does not exist.
  */
 export async function insertUser(
   tables: AuthTables,

@@ -31,7 +31,9 @@ export function listUsers(tables: AuthTables, range: Range, filter: UserFilter):
     : listById(tables, range, filter);
 }
 
-/** Reads the rows `user` of all partitions, and for users unused since a time their rows `login`: a call for 1,000 rows. */
+/**
+ * Reads the rows `user` of all partitions, and for users unused since a time their rows `login`: a call for 1,000 rows.
+ */
 async function listById(
   tables: AuthTables,
   { after = 0, top }: Range,
@@ -90,8 +92,8 @@ function pageOf<T, P>(entries: readonly T[], top: number, positionOf: (entry: T)
 }
 
 /**
- * Reads the index rows of every condition and then the rows of each candidate, so that the cost depends on the number of
- * matches and not on the number of users (A11).
+ * Reads the index rows of every condition and then the rows of each candidate, so that the cost depends on the number
+ * of matches and not on the number of users (A11).
  */
 async function listByIndex(
   tables: AuthTables,

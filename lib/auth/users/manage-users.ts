@@ -91,7 +91,10 @@ export async function renameUser(userRef: UserRef, username: Username, deps: Aut
   return renamed;
 }
 
-/** Throws Fault `invalid` if a name is the user's password, in its own letter case, in lower or in upper case: only the hash is known (A4). */
+/**
+ * Throws Fault `invalid` if a name is the user's password, in its own letter case, in lower or in upper case: only the
+ * hash is known (A4).
+ */
 async function requireOtherThanPassword({ name, folded }: Username, user: User, deps: AuthDeps): Promise<void> {
   if (user.password === undefined) return;
   for (const text of new Set([name, folded, name.toUpperCase()])) {
@@ -108,8 +111,9 @@ export async function endSessions(userRef: UserRef, deps: AuthDeps): Promise<voi
 }
 
 /**
- * Disables or enables a user. A disabled user cannot sign in: all sessions and device tokens end in the same write; password, attributes and
- * OTP keys stay. Changes nothing if that is the user's state already. Throws Fault `not_found`.
+ * Disables or enables a user. A disabled user cannot sign in: all sessions and device tokens end in the same write;
+ * password, attributes and OTP keys stay. Changes nothing if that is the user's state already. Throws Fault
+ * `not_found`.
  */
 export async function setUserEnabled(userRef: UserRef, enabled: boolean, deps: AuthDeps): Promise<void> {
   const user = await requireUser(userRef, deps);
@@ -138,8 +142,8 @@ export async function unlockUser(userRef: UserRef, deps: AuthDeps): Promise<void
 
 /**
  * Replaces a user's password by a one-time code, with which the user sets a new one. Ends all sessions and clears the
- * throttle, as a reset with a password does. Only a keyed hash is stored, so the code cannot be shown again. Replaces an
- * earlier code. Throws Fault `not_found`.
+ * throttle, as a reset with a password does. Only a keyed hash is stored, so the code cannot be shown again. Replaces
+ * an earlier code. Throws Fault `not_found`.
  */
 export async function issuePasswordCode(
   userRef: UserRef,

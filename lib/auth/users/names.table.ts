@@ -27,7 +27,9 @@ export async function readName(tables: AuthTables, folded: string): Promise<Stor
   return row && { value: nameColumns.fromRow(row), version: row.etag };
 }
 
-/** Writes the row of a folded name: inserts it, or replaces the version that was read. Returns false after a conflict. */
+/**
+ * Writes the row of a folded name: inserts it, or replaces the version that was read. Returns false after a conflict.
+ */
 export async function writeName(
   { names }: AuthTables,
   folded: string,
@@ -64,9 +66,9 @@ export async function readUser(tables: AuthTables, userRef: UserRef): Promise<St
 const finishMs = 100;
 
 /**
- * Returns a function that waits, in one call, for the writer of a version of a hint. It returns false, without a wait, if it has
- * waited for that version before. Without the wait, several calls that want one name could displace each other for ever. The times
- * are random and grow, so that one of the calls finishes.
+ * Returns a function that waits, in one call, for the writer of a version of a hint. It returns false, without a wait,
+ * if it has waited for that version before. Without the wait, several calls that want one name could displace each
+ * other for ever. The times are random and grow, so that one of the calls finishes.
  */
 export function waitOncePerVersion({ sleep, random }: AuthTables) {
   const known = new Set<string>();
@@ -80,9 +82,9 @@ export function waitOncePerVersion({ sleep, random }: AuthTables) {
 }
 
 /**
- * Makes the name of a row free that was read, so that the caller may replace the row by its version. Returns the user who
- * has the name; `conflict` if the row must be read again. The user to whom the row leads cannot get the name by it any
- * more: an existing one gets another version (rule R1), in the place of an absent one there is a deleted user (R2).
+ * Makes the name of a row free that was read, so that the caller may replace the row by its version. Returns the user
+ * who has the name; `conflict` if the row must be read again. The user to whom the row leads cannot get the name by it
+ * any more: an existing one gets another version (rule R1), in the place of an absent one there is a deleted user (R2).
  * Waits before, for a call that is about to give that user the name.
  */
 export async function releaseName(
@@ -103,8 +105,8 @@ export async function releaseName(
 }
 
 /**
- * Inserts a tombstone, the row of a deleted user, in the place of an absent user, who is then never created (R2). Returns
- * false if there is a row now.
+ * Inserts a tombstone, the row of a deleted user, in the place of an absent user, who is then never created (R2).
+ * Returns false if there is a row now.
  */
 export async function insertTombstone(tables: AuthTables, id: number): Promise<boolean> {
   await sendNotices(tables, [{ id }]);

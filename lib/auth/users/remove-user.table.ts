@@ -83,7 +83,8 @@ export function finishDeletion(tables: AuthTables, id: number, known?: UserRows)
     const { name, otpkeys = [] } = goneColumns.fromRow(user);
     if (name !== undefined) {
       const folded = foldUsername(name);
-      // Index rows of attributes that cannot be read stay. They lead to a user who does not exist, so they do not count.
+      // Index rows of attributes that cannot be read stay. They lead to a user who does not exist, so they do not
+      // count.
       const known = (await readOrLog(log, () => attributesIn(attributes))) ?? {};
       const [row] = await Promise.all([
         readName(tables, folded),

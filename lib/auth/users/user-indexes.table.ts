@@ -22,8 +22,8 @@ export const indexesOf = ({ index, otpkeys }: AuthTables, { attributes, otpkey }
 
 /**
  * Reads one page of each index, starting at an id, and returns the ids that all of them may have. The page that reaches
- * farthest names the candidates, because it contains all matches up to its end. A candidate that another page covers but
- * does not contain is dropped.
+ * farthest names the candidates, because it contains all matches up to its end. A candidate that another page covers
+ * but does not contain is dropped.
  * @returns `next`: the id at which to continue; absent at the end
  */
 export async function candidatesFrom(

@@ -16,8 +16,8 @@ const maxComposedCodePoints = 4;
 
 /**
  * Returns the form in which usernames are unique and looked up: NFC, locale-independent lower case, NFC. Two usernames
- * with the same folded form are the same. All forms of sigma are equal: lower case writes one at the end of a word differently,
- * so that the beginning of a folded name would not be the folded beginning.
+ * with the same folded form are the same. All forms of sigma are equal: lower case writes one at the end of a word
+ * differently, so that the beginning of a folded name would not be the folded beginning.
  */
 export const foldUsername = (name: string): string =>
   name.normalize("NFC").toLowerCase().replaceAll("ς", "σ").normalize("NFC");
@@ -26,9 +26,9 @@ export const foldUsername = (name: string): string =>
 const undecodedEscape = /%(?:2f|[89a-f][0-9a-f])/i;
 
 /**
- * Characters that no name can have, because it would look like another one (RFC 8265 section 3.3, RFC 8264 section 9): among them the
- * joiners U+200C and U+200D, every space but U+0020, and U+2800, the Braille pattern without dots. Two spaces in a row look like one on a
- * page.
+ * Characters that no name can have, because it would look like another one (RFC 8265 section 3.3, RFC 8264 section 9):
+ * among them the joiners U+200C and U+200D, every space but U+0020, and U+2800, the Braille pattern without dots. Two
+ * spaces in a row look like one on a page.
  */
 const unwritable = /(?! )[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]| {2}/u;
 
@@ -59,7 +59,9 @@ export function parseUserId(text: string): number | undefined {
   return Number.isSafeInteger(id) ? id : undefined;
 }
 
-/** Parses a path segment: digits only are an id, any other text is a username. Returns undefined if it can be neither. */
+/**
+ * Parses a path segment: digits only are an id, any other text is a username. Returns undefined if it can be neither.
+ */
 export function parseUserReference(segment: string): UserRef | undefined {
   if (/^[0-9]+$/.test(segment)) {
     const id = parseUserId(segment);
@@ -69,14 +71,16 @@ export function parseUserReference(segment: string): UserRef | undefined {
   return username.ok ? { by: "name", folded: username.value.folded } : undefined;
 }
 
-/** Returns whether a text has more than `codePoints` code points. Counts them only if the text's length leaves it open. */
+/**
+ * Returns whether a text has more than `codePoints` code points. Counts them only if the text's length leaves it open.
+ */
 export function isLongerThan(text: string, codePoints: number): boolean {
   return text.length > codePoints && (text.length > codePoints * 2 || [...text].length > codePoints);
 }
 
 /**
- * Returns whether a text has more than `codePoints` code points in every normal form. Such a text must not be normalised:
- * the time grows with the square of the number of combining marks in a row, to minutes for a megabyte.
+ * Returns whether a text has more than `codePoints` code points in every normal form. Such a text must not be
+ * normalised: the time grows with the square of the number of combining marks in a row, to minutes for a megabyte.
  */
 export const isTooLongToNormalize = (text: string, codePoints: number): boolean =>
   isLongerThan(text, codePoints * maxComposedCodePoints);
@@ -84,8 +88,8 @@ export const isTooLongToNormalize = (text: string, codePoints: number): boolean 
 const hashLength = 22;
 
 /**
- * Returns the keyed hash by which the log names an unknown username, the same for all its spellings (G10); undefined while
- * the pepper cannot be read.
+ * Returns the keyed hash by which the log names an unknown username, the same for all its spellings (G10); undefined
+ * while the pepper cannot be read.
  */
 export async function hashUsernameForLog(
   username: string,

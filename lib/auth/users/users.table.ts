@@ -56,7 +56,10 @@ export function userTable(tables: AuthTables) {
     /** Creates a user. Returns undefined if another user has the folded name. */
     create: (user: NewUser): Promise<Stored<User> | undefined> => insertUser(tables, user),
 
-    /** Writes the password, or the code in its place, by version, without an end of sessions. Returns undefined after a conflict. */
+    /**
+     * Writes the password, or the code in its place, by version, without an end of sessions. Returns undefined after a
+     * conflict.
+     */
     save: ({ value, version }: Stored<User>, change: UserChange): Promise<Stored<User> | undefined> =>
       replaceUser(tables, withChange(value, change), version),
 
@@ -84,8 +87,8 @@ export function userTable(tables: AuthTables) {
     remove: (userRef: UserRef): Promise<boolean> => removeUser(tables, userRef),
 
     /**
-     * Renames a user and ends the sessions. Id, password, attributes, assignments and last sign-in stay. Returns `taken`
-     * if another user has the folded name.
+     * Renames a user and ends the sessions. Id, password, attributes, assignments and last sign-in stay. Returns
+     * `taken` if another user has the folded name.
      */
     rename: (userRef: UserRef, username: Username): Promise<User | "no_user" | "taken"> =>
       changeUsername(tables, userRef, username),

@@ -4,7 +4,10 @@ import type { UserView } from "../store.ts";
 import { nameThrottleKey, noSuchUser } from "./manage-users.ts";
 import type { UserRef } from "./username.ts";
 
-/** Returns a user and the lock of the username, which is read in parallel where the name is known. Throws Fault `not_found`. */
+/**
+ * Returns a user and the lock of the username, which is read in parallel where the name is known. Throws Fault
+ * `not_found`.
+ */
 export async function viewUser(
   userRef: UserRef,
   { users, throttles, rules, now }: AuthDeps,
@@ -18,7 +21,10 @@ export async function viewUser(
   return { ...view, lock: lockAt(throttle.value, now(), rules.throttle) };
 }
 
-/** Returns the lock of a user, or of an unknown username, as the next attempt would find it. Throws Fault `not_found` for an unknown id. */
+/**
+ * Returns the lock of a user, or of an unknown username, as the next attempt would find it. Throws Fault `not_found`
+ * for an unknown id.
+ */
 export async function readLock(userRef: UserRef, deps: AuthDeps): Promise<Lock> {
   const { users, throttles, rules, now } = deps;
   const user = userRef.by === "id" ? await users.find(userRef) : undefined;

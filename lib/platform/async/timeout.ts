@@ -28,7 +28,8 @@ export async function withTimeoutSignal<T>(
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const limit = new AbortController();
-  // Not `AbortSignal.timeout`, which would keep a timer and about 1 KiB until the time limit for each call that has ended.
+  // Not `AbortSignal.timeout`, which would keep a timer and about 1 KiB until the time limit for each call that has
+  // ended.
   const timer = setTimeout(
     () => limit.abort(new DOMException("The time limit was reached", "TimeoutError")),
     timeoutMs,
@@ -41,8 +42,8 @@ export async function withTimeoutSignal<T>(
 }
 
 /**
- * Runs `work` with a signal that aborts after `timeoutMs`. Then rejects even if `work` ignores the signal, as code of the
- * identity SDK does that fetches a token.
+ * Runs `work` with a signal that aborts after `timeoutMs`. Then rejects even if `work` ignores the signal, as code of
+ * the identity SDK does that fetches a token.
  */
 export const withTimeout = <T>(timeoutMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> =>
   withTimeoutSignal(timeoutMs, undefined, signal => raceAbort(work(signal), signal));

@@ -4,8 +4,8 @@ import { isLocalService, type ServiceAccess } from "./service-access.ts";
 import { callService, isServiceError, retryOptions } from "./service-errors.ts";
 
 /**
- * Blob storage, for values that may not fit into a row (C18). Every call, and every page of `list`, ends within the time limit, retries
- * included, or throws Fault `unavailable`. A write that ends with this Fault may have succeeded.
+ * Blob storage, for values that may not fit into a row (C18). Every call, and every page of `list`, ends within the
+ * time limit, retries included, or throws Fault `unavailable`. A write that ends with this Fault may have succeeded.
  */
 export interface Blobs {
   /** Creates the container if it does not exist. Not for calls of users. */

@@ -10,13 +10,15 @@ export type ServiceAccess =
 interface IdentityOptions {
   /** Of a user-assigned identity; absent: the system-assigned one. */
   readonly clientId?: string | undefined;
-  /** Time limit of one call to the platform, retries included. The SDK has none, and all callers wait for the same call. */
+  /**
+   * Time limit of one call to the platform, retries included. The SDK has none, and all callers wait for the same call.
+   */
   readonly timeoutMs: number;
 }
 
 /**
- * Returns the app's managed identity. Loads the identity SDK, which caches the tokens, at the first call. If there is no token, throws
- * Fault `unavailable`: nothing was sent to the service.
+ * Returns the app's managed identity. Loads the identity SDK, which caches the tokens, at the first call. If there is
+ * no token, throws Fault `unavailable`: nothing was sent to the service.
  */
 export function managedIdentity({ clientId, timeoutMs }: IdentityOptions): TokenCredential {
   let loaded: Promise<TokenCredential> | undefined;
@@ -54,8 +56,8 @@ export const localCredential: TokenCredential = {
 export const localAccessKey = "bG9jYWw=";
 
 /**
- * Returns whether a URL is a local simulated service, the only kind that is called without TLS. Throws if it is not a URL, or if it
- * is an http URL of another host.
+ * Returns whether a URL is a local simulated service, the only kind that is called without TLS. Throws if it is not a
+ * URL, or if it is an http URL of another host.
  */
 export function isLocalService(endpoint: string): boolean {
   const { protocol, hostname, host } = new URL(endpoint);

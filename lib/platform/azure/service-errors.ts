@@ -6,15 +6,17 @@ import { retryAfterSeconds } from "../peers/http-failure.ts";
 /** Policies of the SDKs' request pipelines. */
 export type Policies = NonNullable<TableServiceClientOptions["additionalPolicies"]>;
 
-/** A few attempts within about a second, because a caller is waiting. The time limit of the call includes all of them. */
+/**
+ * A few attempts within about a second, because a caller is waiting. The time limit of the call includes all of them.
+ */
 export const retryOptions = { maxRetries: 3, retryDelayInMs: 200, maxRetryDelayInMs: 2_000 };
 
 /** Retry-After of a Fault if the service gave none. */
 const defaultRetryAfterSeconds = 5;
 
 /**
- * Runs `work` as `withTimeout` does. Throws Fault `unavailable` if the service is away, throttles or is late (G6). Other errors pass
- * through. A write that ends with this Fault may have succeeded.
+ * Runs `work` as `withTimeout` does. Throws Fault `unavailable` if the service is away, throttles or is late (G6).
+ * Other errors pass through. A write that ends with this Fault may have succeeded.
  */
 export async function callService<T>(
   service: string,
@@ -29,8 +31,8 @@ export async function callService<T>(
 }
 
 /**
- * Returns a policy for services that respond with JSON. It rejects a 200 with another content type, because the SDKs would read a
- * proxy's HTML page as an empty result, and a response whose Retry-After does not fit into the time limit.
+ * Returns a policy for services that respond with JSON. It rejects a 200 with another content type, because the SDKs
+ * would read a proxy's HTML page as an empty result, and a response whose Retry-After does not fit into the time limit.
  */
 export const rejectNonJson = (service: string, timeoutMs: number): Policies[number] => ({
   position: "perRetry",
@@ -48,7 +50,9 @@ export const rejectNonJson = (service: string, timeoutMs: number): Policies[numb
   },
 });
 
-/** Changes a 429 to a 503. Key Vault sends a 429 without Retry-After, and the SDKs retry such a 503, but not such a 429. */
+/**
+ * Changes a 429 to a 503. Key Vault sends a 429 without Retry-After, and the SDKs retry such a 503, but not such a 429.
+ */
 export const retryThrottled: Policies[number] = {
   position: "perRetry",
   policy: {

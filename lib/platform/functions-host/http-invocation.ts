@@ -46,10 +46,11 @@ const functionNames = new Set<string>();
 const changedModels = new WeakSet<ProgrammingModel>();
 
 /**
- * Lets the worker call the handler of an HTTP function with a `Call` and send its `Reply`, without the web `Request` and `Response`
- * that `@azure/functions` (4.16.5) makes of both. These take several times as much of the event loop as the 503 of an overloaded app.
- * The library's request also throws on a header value with a character above U+00FF: one such cookie would make every call a 500
- * without a body. Call it after the registration of the function: the first one creates the programming model.
+ * Lets the worker call the handler of an HTTP function with a `Call` and send its `Reply`, without the web `Request`
+ * and `Response` that `@azure/functions` (4.16.5) makes of both. These take several times as much of the event loop as
+ * the 503 of an overloaded app. The library's request also throws on a header value with a character above U+00FF: one
+ * such cookie would make every call a 500 without a body. Call it after the registration of the function: the first one
+ * creates the programming model.
  * Throws in a worker that does not have the expected interface, where each call would fail.
  */
 export function invokeWithCall(functionName: string): void {
@@ -68,7 +69,10 @@ export function invokeWithCall(functionName: string): void {
   };
 }
 
-/** What the worker calls, in this order. The invocation hooks of the app, as those of telemetry, see the context, the inputs and the result. */
+/**
+ * What the worker calls, in this order. The invocation hooks of the app, as those of telemetry, see the context, the
+ * inputs and the result.
+ */
 const invocationModel = (invocation: Invocation, request: RpcRequest) => ({
   getArguments: async () => ({ context: contextOf(invocation), inputs: [toCall(request, invocation.invocationId)] }),
   invokeFunction: async (context: unknown, inputs: readonly unknown[], handler: (...args: unknown[]) => unknown) =>
@@ -80,7 +84,10 @@ const invocationModel = (invocation: Invocation, request: RpcRequest) => ({
   }),
 });
 
-/** Returns what hooks read. Without the library's log, because every log line goes to the console, and without retries, which no function has. */
+/**
+ * Returns what hooks read. Without the library's log, because every log line goes to the console, and without retries,
+ * which no function has.
+ */
 function contextOf({ invocationId, metadata, request: { traceContext } }: Invocation): InvocationContext {
   const [name = "", binding] =
     Object.entries(metadata.bindings ?? {}).find(([, { type }]) => type === "httpTrigger") ?? [];

@@ -10,10 +10,10 @@ const maxNice = 19;
 const poolThread = "libuv-worker";
 
 /**
- * Gives the threads of Node's pool, which compute password hashes, a lower priority than the event loop, so that a flood of hashes does
- * not delay responses that need none. They still get all the time that the event loop leaves. Name look-ups, file reads and
- * Web Crypto use the same threads, for much less than a hash each. Only Linux has a priority for each thread: elsewhere nothing
- * changes. Logs a failure and never rejects.
+ * Gives the threads of Node's pool, which compute password hashes, a lower priority than the event loop, so that a
+ * flood of hashes does not delay responses that need none. They still get all the time that the event loop leaves. Name
+ * look-ups, file reads and Web Crypto use the same threads, for much less than a hash each. Only Linux has a priority
+ * for each thread: elsewhere nothing changes. Logs a failure and never rejects.
  * @param threads directory of the threads of this process
  */
 export async function lowerThreadPoolPriority(log: Log, threads = "/proc/self/task"): Promise<void> {

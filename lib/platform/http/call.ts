@@ -2,8 +2,8 @@
 export interface Call {
   readonly method: string;
   /**
-   * Do not read parameters from the path: the host has decoded it and only partly encoded it again. Read `params` instead. The query
-   * is as sent, including repeated names.
+   * Do not read parameters from the path: the host has decoded it and only partly encoded it again. Read `params`
+   * instead. The query is as sent, including repeated names.
    */
   readonly url: URL;
   /** The path parameters, decoded once by the host. `%2F` and bytes that are not UTF-8 stay encoded. */

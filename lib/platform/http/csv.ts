@@ -1,6 +1,6 @@
 /**
- * Returns records as CSV (RFC 4180): a header line with the columns, and a line for each record. A cell that a spreadsheet would read as a
- * formula gets an apostrophe in front.
+ * Returns records as CSV (RFC 4180): a header line with the columns, and a line for each record. A cell that a
+ * spreadsheet would read as a formula gets an apostrophe in front.
  */
 export function toCsv<C extends string>(
   columns: readonly C[],

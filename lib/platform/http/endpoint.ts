@@ -8,9 +8,9 @@ import { problemsOf, safeParse } from "./parse/problems.ts";
 import type { Route } from "./route.ts";
 
 /**
- * Who may call an endpoint. Enforced before any input is read. `caller` requires a bearer token with the API's role (G3), `session`
- * a session of the Client API, `session_without_refresh` too, but does not update its access time. With `optional_session` the
- * endpoint decides what a call without a session may do. `open` requires nothing.
+ * Who may call an endpoint. Enforced before any input is read. `caller` requires a bearer token with the API's role
+ * (G3), `session` a session of the Client API, `session_without_refresh` too, but does not update its access time. With
+ * `optional_session` the endpoint decides what a call without a session may do. `open` requires nothing.
  */
 export type Access = "open" | "caller" | "session" | "session_without_refresh" | "optional_session";
 
@@ -49,12 +49,17 @@ type Context<A extends Access, S> = CallContext &
   (A extends "session" | "session_without_refresh" ? { readonly session: S } : unknown) &
   (A extends "optional_session" ? { readonly session?: S } : unknown);
 
-/** Input before validation. `body` is a JSON value or, in the Client API style, the fields of query and form, which `query` has too. */
+/**
+ * Input before validation. `body` is a JSON value or, in the Client API style, the fields of query and form, which
+ * `query` has too.
+ */
 interface RawInput {
   readonly params: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, unknown>>;
   readonly body: unknown;
-  /** Whether fields that the schema does not have are dropped without a report, so that there is no need to find them. */
+  /**
+   * Whether fields that the schema does not have are dropped without a report, so that there is no need to find them.
+   */
   readonly dropsUnknownFields?: boolean;
 }
 
@@ -74,7 +79,8 @@ interface Definition<
   readonly routes: readonly Route[];
   readonly access: A;
   /**
-   * The role of a caller that is sufficient. Every endpoint of Core states one; by default that which includes all others.
+   * The role of a caller that is sufficient. Every endpoint of Core states one; by default that which includes all
+   * others.
    */
   readonly role?: R;
   /** The noun under which the OpenAPI document groups the operation. */
@@ -88,15 +94,15 @@ interface Definition<
   readonly headers?: H | undefined;
   readonly body?: B | undefined;
   /**
-   * Checks that a schema cannot express. Called only if the schemas found problems, so that all problems are reported together. For
-   * valid input, `handle` makes these checks itself.
+   * Checks that a schema cannot express. Called only if the schemas found problems, so that all problems are reported
+   * together. For valid input, `handle` makes these checks itself.
    */
   readonly alsoCheck?: (raw: RawInput, deps: D) => readonly Problem[];
   /** Success responses by status. */
   readonly answers: Readonly<Record<number, SuccessResponse>>;
   /**
-   * Faults that only this endpoint throws, for the OpenAPI document. Those of access and input are added automatically. Outside
-   * Azure the pipeline turns a Fault that is not listed into a 500.
+   * Faults that only this endpoint throws, for the OpenAPI document. Those of access and input are added automatically.
+   * Outside Azure the pipeline turns a Fault that is not listed into a 500.
    */
   readonly refusals?: readonly FaultKind[];
   readonly handle: (
@@ -115,8 +121,8 @@ type Schema = z.ZodType | undefined;
 type Added = "role" | "refusals";
 
 /**
- * An endpoint without its input types, so that all endpoints of an API fit into one record. `S` is the session type of the API, `R` the
- * minimum role that the endpoint states.
+ * An endpoint without its input types, so that all endpoints of an API fit into one record. `S` is the session type of
+ * the API, `R` the minimum role that the endpoint states.
  */
 export interface Endpoint<D, S = unknown, R extends CallerRole | undefined = CallerRole | undefined>
   extends Omit<

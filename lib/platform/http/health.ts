@@ -7,8 +7,8 @@ import { type Instant, isRecent, type Now } from "../time.ts";
 type HealthCheck = () => Promise<void>;
 
 /**
- * Returns a function that returns whether all checks passed. A success is cached for `maxAgeMs`, a failure is not cached.
- * Concurrent callers share one run of the checks (G11).
+ * Returns a function that returns whether all checks passed. A success is cached for `maxAgeMs`, a failure is not
+ * cached. Concurrent callers share one run of the checks (G11).
  * @param options `timeLimitMs` is the time limit of each check
  */
 export function createHealthCheck(

@@ -8,7 +8,8 @@ export interface Job<D> {
 }
 
 /**
- * Runs a job, logs its report, and records its duration and each count of the report as metrics. Logs and rethrows an error.
+ * Runs a job, logs its report, and records its duration and each count of the report as metrics. Logs and rethrows an
+ * error.
  * @param trigger `timer`, or `call` for an on-demand run
  */
 export function runJob<R extends Readonly<Record<keyof R, unknown>>>(

@@ -3,10 +3,11 @@ import { Fault } from "../fault.ts";
 import type { Call } from "./call.ts";
 
 /**
- * Returns the caller's address: the `X-Forwarded-For` entry that the first trusted proxy wrote, counted from the end. If a
- * caller bypassed a proxy and there are fewer entries, returns the first entry, so that bypassing does not hide the
- * address. Returns undefined if there is no entry or no trusted proxy: a caller could write any address itself (G7).
- * Azure's front end writes the port too, which is left out: with it each connection would be another caller in logs.
+ * Returns the caller's address: the `X-Forwarded-For` entry that the first trusted proxy wrote, counted from the end.
+ * If a caller bypassed a proxy and there are fewer entries, returns the first entry, so that bypassing does not hide
+ * the address. Returns undefined if there is no entry or no trusted proxy: a caller could write any address itself
+ * (G7). Azure's front end writes the port too, which is left out: with it each connection would be another caller in
+ * logs.
  */
 export function callerAddress({ headers }: Call, trustedProxies: number): string | undefined {
   if (trustedProxies === 0) return undefined;
@@ -42,11 +43,11 @@ const originalTargetHeaders = ["x-original-url", exactTargetHeader];
 
 /**
  * Throws Fault `invalid` if the original path has `.` or `..` as a segment, or if a path parameter differs from every
- * segment of the path as it was sent, decoded once. The second check needs `X-WAWS-Unencoded-URL`. The host resolves dot
- * segments before it routes, so a `DELETE` of `users/bob/attributes/..` would delete `users/bob`. Azure's front end
+ * segment of the path as it was sent, decoded once. The second check needs `X-WAWS-Unencoded-URL`. The host resolves
+ * dot segments before it routes, so a `DELETE` of `users/bob/attributes/..` would delete `users/bob`. Azure's front end
  * decodes the path before the host does, so a `DELETE` of `users/bo%2562` would delete `bob` in place of `bo%62`, and
- * `users/bob%2Fattributes%2Fx` would be an attribute of `bob`. A caller that sends these headers itself can only get its
- * own call refused.
+ * `users/bob%2Fattributes%2Fx` would be an attribute of `bob`. A caller that sends these headers itself can only get
+ * its own call refused.
  */
 export function checkOriginalPath({ headers, params }: Pick<Call, "headers" | "params">): void {
   for (const name of originalTargetHeaders) {

@@ -5,7 +5,9 @@ import { type Endpoint, responseHeaders } from "./endpoint.ts";
 
 type AnyEndpoint = Omit<Endpoint<never>, "run">;
 
-/** Returns whether a method of an endpoint can answer with a kind of Fault, by its list of refusals or by the pipeline. */
+/**
+ * Returns whether a method of an endpoint can answer with a kind of Fault, by its list of refusals or by the pipeline.
+ */
 export function canRefuse(
   input: Api<never>["input"],
   endpoint: AnyEndpoint,

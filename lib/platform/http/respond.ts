@@ -9,7 +9,10 @@ export interface ResponseOptions {
   readonly fields?: Fields;
 }
 
-/** Runs `work`, which returns the reply, and adds the common headers to it. Log lines of `work` have the request id (G7). */
+/**
+ * Runs `work`, which returns the reply, and adds the common headers to it. Log lines of `work` have the request id
+ * (G7).
+ */
 export function respond(
   call: Call,
   { strictTransport, fields = {} }: ResponseOptions,
@@ -53,6 +56,8 @@ export const faultStatus: Readonly<Record<FaultKind, number>> = {
   unavailable: 503,
 };
 
-/** Returns the header `Retry-After` of a refusal in whole seconds, at least 1; no header if the Fault has no such time. */
+/**
+ * Returns the header `Retry-After` of a refusal in whole seconds, at least 1; no header if the Fault has no such time.
+ */
 export const retryAfterHeader = ({ retryAfter }: Fault): Readonly<Record<string, string>> =>
   retryAfter === undefined ? {} : { "retry-after": String(Math.max(1, Math.ceil(retryAfter))) };

@@ -39,8 +39,8 @@ interface HttpFunction<D, S> {
 }
 
 /**
- * Returns the functions of an API: one for each route template of an endpoint, named after the endpoint. Routes that differ
- * only in the method share a function.
+ * Returns the functions of an API: one for each route template of an endpoint, named after the endpoint. Routes that
+ * differ only in the method share a function.
  */
 export function httpFunctions<D, S>(api: Api<D, S>, prefix: string): readonly HttpFunction<D, S>[] {
   return Object.entries(api.endpoints).flatMap(([name, endpoint]) => {

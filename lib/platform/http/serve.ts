@@ -35,8 +35,8 @@ interface Outcome {
 }
 
 /**
- * Returns the HTTP handler of an endpoint: checks the proxy and the API's guard, authenticates, parses, handles, responds.
- * Every Fault becomes an error response, every other error a 500.
+ * Returns the HTTP handler of an endpoint: checks the proxy and the API's guard, authenticates, parses, handles,
+ * responds. Every Fault becomes an error response, every other error a 500.
  */
 export function serve<D, S>(
   api: Api<D, S>,
@@ -47,7 +47,8 @@ export function serve<D, S>(
   const labels = { api: api.name, route: `${route.method} /${route.segments.join("/")}` };
   const { log, strictTransport, trustedProxies, proxyProof } = options;
   return call => {
-    // The platform writes the last entry of X-Forwarded-For, so that one is reliable even if the call bypassed the proxy.
+    // The platform writes the last entry of X-Forwarded-For, so that one is reliable even if the call bypassed the
+    // proxy.
     const hops = cameThroughProxy(call, proxyProof) ? trustedProxies : Math.min(trustedProxies, 1);
     const address = callerAddress(call, hops);
     return respond(call, { strictTransport, ...(address && { fields: { address } }) }, async requestId => {
@@ -111,8 +112,8 @@ async function handleCall<D, S>(
 }
 
 /**
- * Returns the identity. Throws if the access requires a caller or session and there is none, so that no endpoint is open by
- * mistake.
+ * Returns the identity. Throws if the access requires a caller or session and there is none, so that no endpoint is
+ * open by mistake.
  */
 function requireIdentity<S>(access: Access, identity: Identity<S>): Identity<S> {
   const found = access === "caller" ? identity.caller : identity.session;
@@ -121,7 +122,10 @@ function requireIdentity<S>(access: Access, identity: Identity<S>): Identity<S> 
   return identity;
 }
 
-/** Throws Fault `forbidden` for a caller without the role. An endpoint that states none requires the one that includes all. */
+/**
+ * Throws Fault `forbidden` for a caller without the role. An endpoint that states none requires the one that includes
+ * all.
+ */
 function requireRole(
   { name }: Pick<Api<never>, "name">,
   { caller }: Identity,
@@ -160,8 +164,8 @@ async function readInput<D, S>(api: Api<D, S>, endpoint: Endpoint<D, S>, call: C
 }
 
 /**
- * Logs ignored fields and names them in a header, so that a mistyped field is noticed. Encodes and cuts the paths, which
- * are caller input.
+ * Logs ignored fields and names them in a header, so that a mistyped field is noticed. Encodes and cuts the paths,
+ * which are caller input.
  */
 function withIgnored(reply: Reply, ignored: readonly string[], log: Log): Reply {
   const paths = ignored.map(encodePathStart);
@@ -169,7 +173,10 @@ function withIgnored(reply: Reply, ignored: readonly string[], log: Log): Reply 
   return { ...reply, headers: { ...reply.headers, "x-ignored-fields": paths.join(", ") } };
 }
 
-/** Returns the start of a path that fits into 200 characters when URL-encoded, because clients limit the size of headers. */
+/**
+ * Returns the start of a path that fits into 200 characters when URL-encoded, because clients limit the size of
+ * headers.
+ */
 function encodePathStart(path: string): string {
   let encoded = "";
   for (const character of path.slice(0, 200).toWellFormed()) {

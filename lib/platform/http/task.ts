@@ -7,8 +7,8 @@ import { decodeUtf8, parseJson, readBytes } from "./parse/read-body.ts";
 import { faultStatus, type ResponseOptions, respond, retryAfterHeader } from "./respond.ts";
 
 /**
- * A maintenance task, which an administrator starts from inside the network (G13, docs/operate.md). `run` returns a report, which is logged and sent,
- * or throws Fault.
+ * A maintenance task, which an administrator starts from inside the network (G13, docs/operate.md). `run` returns a
+ * report, which is logged and sent, or throws Fault.
  */
 export interface Task<D, I = unknown> {
   readonly input: z.ZodType<I>;
@@ -29,9 +29,9 @@ export const taskTemplate = (service: string, name: string): string =>
 const caller = { callerKind: "master_key" };
 
 /**
- * Returns the HTTP handler of a task. The input is the JSON body; an empty body is an empty object. Responds with `{data: report}` or
- * `{error, fields}`. The report is logged too, because the caller of a long task may have left before its response; of its lists only the
- * length, because they have no bound.
+ * Returns the HTTP handler of a task. The input is the JSON body; an empty body is an empty object. Responds with
+ * `{data: report}` or `{error, fields}`. The report is logged too, because the caller of a long task may have left
+ * before its response; of its lists only the length, because they have no bound.
  */
 export function serveTask<D>(
   name: string,

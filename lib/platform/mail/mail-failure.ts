@@ -21,8 +21,8 @@ export function toMailFailure(operation: string, error: unknown, now: Now): Peer
 }
 
 /**
- * Returns the service's error code, which people read in messages, logs and events. A value that is not a word is left out: it is no code,
- * and could be an address.
+ * Returns the service's error code, which people read in messages, logs and events. A value that is not a word is left
+ * out: it is no code, and could be an address.
  */
 export const errorCode = (value: unknown): string | undefined =>
   typeof value === "string" && /^[A-Za-z][A-Za-z0-9]{0,63}$/.test(value) ? value : undefined;
@@ -36,7 +36,10 @@ function unanswered(operation: string, error: unknown): PeerFailure {
   return new PeerFailure(peer, operation, kind, { cause: error });
 }
 
-/** Returns whether nothing was sent. The SDK's error has the code and message of the system's error, but not its system call. */
+/**
+ * Returns whether nothing was sent. The SDK's error has the code and message of the system's error, but not its system
+ * call.
+ */
 const notConnected = (error: Error): boolean =>
   neverConnected(error) ||
   (error as NodeJS.ErrnoException).code === "ECONNREFUSED" ||

@@ -24,8 +24,9 @@ type MailOptions = ServiceAccess & {
 };
 
 /**
- * Opens the mail service of Azure Communication Services (C14). A call is at most one HTTP request; only the caller repeats
- * it. `send` resolves when the service has accepted the email, which is sent later. Loads the SDK at the first call.
+ * Opens the mail service of Azure Communication Services (C14). A call is at most one HTTP request; only the caller
+ * repeats it. `send` resolves when the service has accepted the email, which is sent later. Loads the SDK at the first
+ * call.
  */
 export function openMailer(options: MailOptions): Mailer {
   const { sender, timeoutMs, now } = options;
@@ -101,8 +102,8 @@ const emptyMessage: EmailMessage = { senderAddress: "", recipients: {}, content:
 const lateness = new AsyncLocalStorage<() => boolean>();
 
 /**
- * Sends nothing after the time limit. The timers of a process that was suspended have not run yet, and another process may
- * have sent the same email since the lease expired (C15).
+ * Sends nothing after the time limit. The timers of a process that was suspended have not run yet, and another process
+ * may have sent the same email since the lease expired (C15).
  */
 const rejectLateRequest: Policies[number] = {
   position: "perRetry",
@@ -144,8 +145,8 @@ interface MailResponse {
 }
 
 /**
- * Starts the SDK's long-running operation and returns its first response: to the POST or, for a resumed operation, to the
- * status query. Then aborts it: the SDK would poll at once, and a failed poll would look like a failed send.
+ * Starts the SDK's long-running operation and returns its first response: to the POST or, for a resumed operation, to
+ * the status query. Then aborts it: the SDK would poll at once, and a failed poll would look like a failed send.
  */
 async function readFirstResponse(
   client: EmailClient,

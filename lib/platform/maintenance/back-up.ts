@@ -13,14 +13,16 @@ interface BackUpReport {
   readonly blobs: Readonly<Record<string, number>>;
   /** Older backups that were removed. */
   readonly removed: number;
-  /** Files that were copied to the second place, where there is one: of this backup, and of older ones that it lacked. */
+  /**
+   * Files that were copied to the second place, where there is one: of this backup, and of older ones that it lacked.
+   */
   readonly copied?: number;
 }
 
 /**
  * Copies rows and blobs into the container of backups while the service runs (decision G13). Rows are read one after
- * another and may contradict each other, so a restore computes again what depends on several rows. Deletes backups older
- * than `keepMs` and unfinished ones.
+ * another and may contradict each other, so a restore computes again what depends on several rows. Deletes backups
+ * older than `keepMs` and unfinished ones.
  */
 export async function backUp(
   { service, tables: names, containers }: BackupScope,
@@ -63,8 +65,8 @@ export async function backUp(
 }
 
 /**
- * Copies every finished backup that the second place lacks, also those of earlier runs that could not copy theirs. Newest
- * first, so that an old one that cannot be copied does not prevent it. Returns the number of files.
+ * Copies every finished backup that the second place lacks, also those of earlier runs that could not copy theirs.
+ * Newest first, so that an old one that cannot be copied does not prevent it. Returns the number of files.
  */
 async function copyBackups(service: BackupScope["service"], from: Blobs, to: Blobs): Promise<number> {
   const [own, copies] = [await backupsOf(from, service), await backupsOf(to, service)];

@@ -16,9 +16,9 @@ interface ResealReport {
 }
 
 /**
- * Seals every value in these tables under the current version of the key (G8). May be repeated, and run while the service is running:
- * each row is written by its ETag, and values of the current version are skipped. A row that fails is counted and logged. Throws only
- * Fault `unavailable`.
+ * Seals every value in these tables under the current version of the key (G8). May be repeated, and run while the
+ * service is running: each row is written by its ETag, and values of the current version are skipped. A row that fails
+ * is counted and logged. Throws only Fault `unavailable`.
  */
 export async function reseal(
   names: readonly string[],

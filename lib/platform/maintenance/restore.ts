@@ -21,9 +21,10 @@ interface Target {
 }
 
 /**
- * Restores a backup (G13): reads all of it first, then empties the tables and containers, then writes, so that a damaged backup deletes
- * nothing. After a crash, start it again with `replace`. Throws Fault `conflict` before anything is deleted: if storage is not empty
- * without `replace`, if a file is damaged, or if an item cannot be read without `skip_unreadable`.
+ * Restores a backup (G13): reads all of it first, then empties the tables and containers, then writes, so that a
+ * damaged backup deletes nothing. After a crash, start it again with `replace`. Throws Fault `conflict` before anything
+ * is deleted: if storage is not empty without `replace`, if a file is damaged, or if an item cannot be read without
+ * `skip_unreadable`.
  * @param steps `verify` reads every item as `write` does, and returns the number of unreadable items; both log these
  */
 export async function restore<R>(

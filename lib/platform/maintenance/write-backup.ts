@@ -58,7 +58,10 @@ export function backupWriter(
   }
 
   return {
-    /** Copies rows. Logs a row with a value that JSON cannot represent, and writes its keys alone, which no restore can read. */
+    /**
+     * Copies rows. Logs a row with a value that JSON cannot represent, and writes its keys alone, which no restore can
+     * read.
+     */
     rows: (table: string, rows: AsyncIterable<Row>) => writeLines(`tables/${table}`, plainRows(rows, log)),
     /** Copies every blob of a container. */
     container: (container: string) => writeLines(`containers/${container}`, copied(container)),

@@ -45,10 +45,16 @@ export interface PeerRequest<T> {
   readonly response: z.ZodType<T>;
   /** The only 2xx status that counts as success. By default all do. */
   readonly status?: number;
-  /** Whether the call may be repeated after temporary failures: it reads, gets a token, or is idempotent by its contract. */
+  /**
+   * Whether the call may be repeated after temporary failures: it reads, gets a token, or is idempotent by its
+   * contract.
+   */
   readonly mayRepeat?: boolean;
   readonly signal?: AbortSignal | undefined;
-  /** The call does not start after this time, even if the process was suspended meanwhile. It then fails as `unreachable`. */
+  /**
+   * The call does not start after this time, even if the process was suspended meanwhile. It then fails as
+   * `unreachable`.
+   */
   readonly notAfter?: Instant | undefined;
 }
 
@@ -64,8 +70,8 @@ const firstWaitMs = 250;
 const maxWaitMs = 3000;
 
 /**
- * Calls a peer within its time limit: once, or up to three times if the call may be repeated. Redirects are not followed,
- * because they would send the token to another host.
+ * Calls a peer within its time limit: once, or up to three times if the call may be repeated. Redirects are not
+ * followed, because they would send the token to another host.
  * @returns the parsed body of a 2xx
  * @throws PeerFailure only, that of the last attempt
  */

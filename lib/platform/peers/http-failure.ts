@@ -51,9 +51,9 @@ const longestRetryAfter = 86_400;
 const oneValue = /\s*(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs)?|Fri|Sat(?:ur)?|Sun)(?:day)?,[^,]*|[^,]+/g;
 
 /**
- * Returns the whole seconds to wait from Retry-After (RFC 9110 section 10.2.3, both forms). A fraction, as Microsoft Graph sends it, is
- * rounded up. Of the values of several headers, joined by commas, the longest counts. At most a day, so that a wrong value does not stop
- * work; undefined if no value can be read.
+ * Returns the whole seconds to wait from Retry-After (RFC 9110 section 10.2.3, both forms). A fraction, as Microsoft
+ * Graph sends it, is rounded up. Of the values of several headers, joined by commas, the longest counts. At most a day,
+ * so that a wrong value does not stop work; undefined if no value can be read.
  * @param now the clock for a date; without it a date counts as unreadable
  */
 export function retryAfterSeconds(header: string | null | undefined, now?: Now): number | undefined {

@@ -3,7 +3,8 @@ import { plainText } from "./plain-text.ts";
 /**
  * The kinds of failed calls, by what may be done next:
  * - `unreachable`: no connection was made, so the peer received nothing
- * - `unanswered`: the peer may have done the work (time-out, connection lost after the first byte, 3xx, 408, 5xx, unreadable 2xx)
+ * - `unanswered`: the peer may have done the work (time-out, connection lost after the first byte, 3xx, 408, 5xx,
+ *   unreadable 2xx)
  * - `throttled`: 429, or 503 with Retry-After: try again later
  * - `unauthorized`: 401 or 403: the connector's credentials were rejected, not this call
  * - `missing`: 404

@@ -42,7 +42,9 @@ interface PathSettings {
   readonly CONNECTOR_PATH?: string;
 }
 
-/** Returns the problems of the paths of served APIs: two that clash, and one that begins as routes of another API do. */
+/**
+ * Returns the problems of the paths of served APIs: two that clash, and one that begins as routes of another API do.
+ */
 export const pathProblems = (
   settings: PathSettings,
 ): readonly { readonly name: string; readonly message: string }[] => [
@@ -72,14 +74,20 @@ function clashingPaths(settings: PathSettings): (readonly [string, string])[] {
   );
 }
 
-/** First segments of routes with several segments: without a path prefix, another API below one of them could have the same routes. */
+/**
+ * First segments of routes with several segments: without a path prefix, another API below one of them could have the
+ * same routes.
+ */
 const firstSegments: Readonly<Record<ApiName, readonly string[]>> = {
   core: ["users", "user", "otpkeys", "api-tokens"],
   client: [],
   connector: ["v1", "v2", "api-tokens"],
 };
 
-/** Returns path settings that begin as routes of an API without a path prefix do, with the segment and the setting of that API. */
+/**
+ * Returns path settings that begin as routes of an API without a path prefix do, with the segment and the setting of
+ * that API.
+ */
 function pathsBelowRoutes(settings: PathSettings): (readonly [string, string, string])[] {
   const paths = servedPaths(settings);
   const atRoot = paths.filter(({ path }) => path === "");

@@ -32,7 +32,10 @@ export const setting = {
     integer
       .refine(value => value >= min && value <= max, { error: `must be a whole number from ${min} to ${max}` })
       .meta({ description }),
-  /** Seconds or days, also fractions. The parsed value has the same unit; lib/platform/time.ts converts it to milliseconds. */
+  /**
+   * Seconds or days, also fractions. The parsed value has the same unit; lib/platform/time.ts converts it to
+   * milliseconds.
+   */
   seconds: (description: string) => duration.seconds.meta({ description }),
   days: (description: string) => days.meta({ description }),
   /** Days of a period in which work is tried: with 0, it would end before its first attempt. */

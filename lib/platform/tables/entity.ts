@@ -24,8 +24,8 @@ const forbidden = /[/\\#?%\p{Cc}]/u;
 export const isKey = (key: string): boolean => key.length <= 512 && !forbidden.test(key) && key.isWellFormed();
 
 /**
- * Converts a row to the SDK's form. Throws a `TypeError` that names the property if Table storage cannot store the value.
- * The emulator accepts several of these.
+ * Converts a row to the SDK's form. Throws a `TypeError` that names the property if Table storage cannot store the
+ * value. The emulator accepts several of these.
  */
 export function toEntity({ partitionKey, rowKey, ...properties }: Entity): TableEntity {
   if (!isKey(partitionKey)) throw new TypeError("partitionKey cannot be a key in Table storage");
@@ -61,7 +61,9 @@ function toProperty(name: string, value: Value): unknown {
   }
 }
 
-/** Converts a row from the SDK's form. Drops the protocol's fields. A 64-bit integer becomes a number if it is exact. */
+/**
+ * Converts a row from the SDK's form. Drops the protocol's fields. A 64-bit integer becomes a number if it is exact.
+ */
 export function toRow(entity: object): Row {
   const row: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(entity)) {

@@ -9,7 +9,9 @@ export interface Filter {
   /** Last row key, excluded. */
   readonly before?: string;
   readonly rowKeyPrefix?: string;
-  /** Only these row keys, at most 14. The service reads the whole partition for it, so the partition should be small. */
+  /**
+   * Only these row keys, at most 14. The service reads the whole partition for it, so the partition should be small.
+   */
   readonly rowKeys?: readonly string[];
 }
 

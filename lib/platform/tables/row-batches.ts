@@ -41,7 +41,9 @@ export async function* partitions<R extends { readonly partitionKey: string }>(
   if (partition.length > 0) yield partition;
 }
 
-/** Changes the version of a row and nothing else, so that other writers get a conflict. Returns false after a conflict. */
+/**
+ * Changes the version of a row and nothing else, so that other writers get a conflict. Returns false after a conflict.
+ */
 export const touchRow = async (table: Table, { partitionKey, rowKey, etag, schema }: Row): Promise<boolean> =>
   (await table.merge({ partitionKey, rowKey, schema: Number(schema) }, etag)) !== undefined;
 

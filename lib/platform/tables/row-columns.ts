@@ -19,8 +19,8 @@ interface RowColumns<T, K extends keyof T = never> {
 }
 
 /**
- * Returns the conversion for rows of one schema, which is the only list of their columns. Texts, numbers and booleans are
- * columns of their own type, anything else is JSON.
+ * Returns the conversion for rows of one schema, which is the only list of their columns. Texts, numbers and booleans
+ * are columns of their own type, anything else is JSON.
  * @param kind the kind of row, for messages
  * @param define returns an object schema; called at the first use
  * @param keyed properties that are no columns, because the keys of the row have them
@@ -117,8 +117,8 @@ type Differing<A, B> = {
 }[(keyof A | keyof B) & string];
 
 /**
- * Returns the schema as a schema of type T. Compiles only if both have exactly the same properties: a property of the type
- * alone would be lost at the first read.
+ * Returns the schema as a schema of type T. Compiles only if both have exactly the same properties: a property of the
+ * type alone would be lost at the first read.
  */
 export const schemaOf =
   <T>() =>
@@ -152,8 +152,8 @@ export function jsonColumn(kind: string, row: Row, name: string): unknown {
 }
 
 /**
- * Returns the result of `read`. If the row cannot be read, logs `row_failed` with its name and returns undefined, so that
- * one row does not stop the others. Throws only Fault `unavailable`.
+ * Returns the result of `read`. If the row cannot be read, logs `row_failed` with its name and returns undefined, so
+ * that one row does not stop the others. Throws only Fault `unavailable`.
  */
 export async function readOrLog<T>(log: Log, read: () => T | Promise<T>): Promise<T | undefined> {
   try {

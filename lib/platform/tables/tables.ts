@@ -10,12 +10,13 @@ export type { Filter, RowPage } from "./query.ts";
 export type { Action } from "./transaction.ts";
 
 /**
- * A table. Every call ends within the time limit, retries included, or throws Fault `unavailable`. A write that ends with
- * this Fault may have succeeded.
+ * A table. Every call ends within the time limit, retries included, or throws Fault `unavailable`. A write that ends
+ * with this Fault may have succeeded.
  *
  * A write whose response is lost is sent again, so its condition may fail because of its own first attempt. After
  * `undefined` or `false` the caller must read the row again; any other result is certain. If another writer deletes or
- * recreates the row between both attempts, an `insert` may recreate it, and a `remove` without an ETag may delete it again.
+ * recreates the row between both attempts, an `insert` may recreate it, and a `remove` without an ETag may delete it
+ * again.
  */
 export interface Table {
   get(partitionKey: string, rowKey: string): Promise<Row | undefined>;

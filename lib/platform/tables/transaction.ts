@@ -21,8 +21,8 @@ export type Action =
 const removals = new AsyncLocalStorage<ReadonlyMap<string, string>>();
 
 /**
- * Writes the conditions of removals into the batch, because the SDK (13.3) sends `If-Match: *` for every removal of a transaction. Throws
- * before anything is sent if it does not find all removals. Also escapes line separators in values.
+ * Writes the conditions of removals into the batch, because the SDK (13.3) sends `If-Match: *` for every removal of a
+ * transaction. Throws before anything is sent if it does not find all removals. Also escapes line separators in values.
  */
 export const conditionalRemovals: Policies[number] = {
   position: "perCall",
@@ -37,8 +37,8 @@ export const conditionalRemovals: Policies[number] = {
 };
 
 /**
- * Table storage responds with 202 to a transaction whose action failed, even with a 503, so the SDK (13.3) does not retry it. Gives the
- * response the status of the failed action if the SDK retries that status.
+ * Table storage responds with 202 to a transaction whose action failed, even with a 503, so the SDK (13.3) does not
+ * retry it. Gives the response the status of the failed action if the SDK retries that status.
  */
 export const retryableTransactions: Policies[number] = {
   position: "perRetry",
@@ -53,7 +53,10 @@ export const retryableTransactions: Policies[number] = {
   },
 };
 
-/** JSON does not escape Unicode's line separators, and some parsers of batches, such as the emulator's, split lines at them. */
+/**
+ * JSON does not escape Unicode's line separators, and some parsers of batches, such as the emulator's, split lines at
+ * them.
+ */
 const withoutLineEnds = (batch: string): string =>
   batch.replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029");
 
@@ -71,7 +74,10 @@ function withConditions(batch: string, etags: ReadonlyMap<string, string>): stri
   return conditioned;
 }
 
-/** Runs a transaction. Returns the new ETags in the order of `actions`, undefined for removals. Rejects with the SDK's error if an action fails. */
+/**
+ * Runs a transaction. Returns the new ETags in the order of `actions`, undefined for removals. Rejects with the SDK's
+ * error if an action fails.
+ */
 export async function submit(
   client: TableClient,
   partitionKey: string,

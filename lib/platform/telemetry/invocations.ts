@@ -2,8 +2,8 @@ import { app, type HttpFunctionOptions, type InvocationContext, type PreInvocati
 import { type ActiveSpanHandle, inTrace, type Tracer } from "../telemetry.ts";
 
 /**
- * Runs every invocation in the host's trace, or in a new one if the host has none. Declares that this process sends its log events itself:
- * otherwise the host would send them again. Call it before any function is registered.
+ * Runs every invocation in the host's trace, or in a new one if the host has none. Declares that this process sends its
+ * log events itself: otherwise the host would send them again. Call it before any function is registered.
  * @param flush sends all queued data; the platform may stop the machine at any moment after a timer's run
  */
 export function traceInvocations(tracer: Tracer, flush: () => Promise<void>): void {

@@ -2,8 +2,8 @@ import { type Instrumenter, type TracingContext, type TracingSpan, useInstrument
 import { type ActiveSpanHandle, errorName, type Labels, startSpan } from "../telemetry.ts";
 
 /**
- * Creates a client span for every HTTP attempt of the Azure SDKs, named for the SDK's operation. Keeps only method, host and status,
- * because paths and queries contain row keys and names. Adds no headers to requests.
+ * Creates a client span for every HTTP attempt of the Azure SDKs, named for the SDK's operation. Keeps only method,
+ * host and status, because paths and queries contain row keys and names. Adds no headers to requests.
  */
 export function traceSdkCalls(): void {
   useInstrumenter(instrumenter);

@@ -26,7 +26,9 @@ export interface Telemetry extends TelemetrySink {
   readonly writeLine: WriteLine;
   /** Sends all queued data. Resolves within 5 s, also if that fails, and after a failure within 1 s. */
   flush(): Promise<void>;
-  /** Sends all queued data and stops sending. Resolves within 2 s, also if that fails: the stop of the app waits for it. */
+  /**
+   * Sends all queued data and stops sending. Resolves within 2 s, also if that fails: the stop of the app waits for it.
+   */
   close(): Promise<void>;
 }
 
@@ -35,18 +37,24 @@ const loadDelayMs = 1000;
 /** Maximum number of queued items while OpenTelemetry is loading; further items are dropped. */
 const maxWaiting = 10_000;
 
-/** Time limits in milliseconds, each for all signals together: OpenTelemetry tries a dead endpoint again for 10 s and more. */
+/**
+ * Time limits in milliseconds, each for all signals together: OpenTelemetry tries a dead endpoint again for 10 s and
+ * more.
+ */
 const telemetryLimits = {
   flushMs: 5000,
   /** The stop of the app waits for it. */
   closeMs: 2000,
-  /** After a failure: a dead endpoint must not delay every run of a timer, and the stop once more after the runs in flight. */
+  /**
+   * After a failure: a dead endpoint must not delay every run of a timer, and the stop once more after the runs in
+   * flight.
+   */
   afterFailureMs: 1000,
 };
 
 /**
- * Opens the sink that sends spans, metrics and log events to Application Insights, to an OTLP endpoint, or both. Returns undefined if
- * neither is configured. Loads OpenTelemetry a second after the first item.
+ * Opens the sink that sends spans, metrics and log events to Application Insights, to an OTLP endpoint, or both.
+ * Returns undefined if neither is configured. Loads OpenTelemetry a second after the first item.
  */
 export function openTelemetry(options: TelemetryOptions): Telemetry | undefined {
   if (options.connectionString === undefined && options.otlpEndpoint === undefined) return undefined;
@@ -134,7 +142,10 @@ function parseLogLine(level: Level, line: string, at: number): Parameters<Teleme
 
 const isPrimitive = (value: unknown): boolean => ["string", "number", "boolean"].includes(typeof value);
 
-/** Returns a function that reports lost telemetry on the console, at most once a minute and without what an exporter quotes. */
+/**
+ * Returns a function that reports lost telemetry on the console, at most once a minute and without what an exporter
+ * quotes.
+ */
 function createLossReporter(writeLine: WriteLine, now: () => number): (reason: string) => void {
   let reportedAt = Number.NEGATIVE_INFINITY;
   return reason => {

@@ -6,13 +6,17 @@ import { between, days, hours, type Instant, isRecent } from "../time.ts";
 import { type CacheOptions, cachedSecret } from "./cached-secret.ts";
 import type { Secrets, SecretVersion } from "./secrets.ts";
 
-/** Maximum age of cached hashes while Key Vault is away: a token that is revoked in that time is accepted no longer than this. */
+/**
+ * Maximum age of cached hashes while Key Vault is away: a token that is revoked in that time is accepted no longer than
+ * this.
+ */
 const maxStaleMs = hours(1);
 
 /**
- * Stores the static tokens of an API as versions of one secret (G3). Key Vault has no conditional writes, so with a list in
- * one value a create could undo a revocation. Here a create adds a version and a revocation disables that version forever,
- * so neither overwrites the other. The hash is in the version's tags, because lists contain tags but no values.
+ * Stores the static tokens of an API as versions of one secret (G3). Key Vault has no conditional writes, so with a
+ * list in one value a create could undo a revocation. Here a create adds a version and a revocation disables that
+ * version forever, so neither overwrites the other. The hash is in the version's tags, because lists contain tags but
+ * no values.
  * @param keys the key ring of the service's data-encryption key, from which the key of the tags of tokens is derived
  */
 export function apiTokenHashes(
@@ -30,7 +34,9 @@ export function apiTokenHashes(
     return hashes;
   };
   const cached = cachedSecret(name, readAndWarn, { ...caching, maxStaleMs });
-  /** The last read for each id. Only tokens that this service created are looked up, so invented tokens add no entries. */
+  /**
+   * The last read for each id. Only tokens that this service created are looked up, so invented tokens add no entries.
+   */
   const lookUps = new Map<string, { readonly at: Instant; readonly hashes: Promise<readonly TokenHash[]> }>();
   return {
     known: async () => (await cached.get()) ?? [],
@@ -112,8 +118,8 @@ function createUseRecorder(
 }
 
 /**
- * Returns the hashes of the tokens that are not revoked. A repeated create may have stored a second version of a token after
- * the first was disabled, so one disabled version revokes the token.
+ * Returns the hashes of the tokens that are not revoked. A repeated create may have stored a second version of a token
+ * after the first was disabled, so one disabled version revokes the token.
  */
 function validHashes(versions: readonly SecretVersion[]): readonly TokenHash[] {
   const hashes = new Map<string, TokenHash>();

@@ -3,11 +3,13 @@ import { between, type Instant, isRecent, type Now } from "../time.ts";
 
 interface CachedSecret<T> {
   /**
-   * Returns the value of the last successful read, and reads again if it is older than `maxAgeMs`. Rejects if no read has succeeded
-   * within `maxStaleMs`.
+   * Returns the value of the last successful read, and reads again if it is older than `maxAgeMs`. Rejects if no read
+   * has succeeded within `maxStaleMs`.
    */
   get(): Promise<T | undefined>;
-  /** Returns the value of a read that begins after the call. Rejects if that read fails. The caller limits how often. */
+  /**
+   * Returns the value of a read that begins after the call. Rejects if that read fails. The caller limits how often.
+   */
   refresh(): Promise<T | undefined>;
 }
 
@@ -23,8 +25,8 @@ export interface CacheOptions {
 }
 
 /**
- * Caches a secret (G3). Concurrent callers share one read. While reads fail, the cached value is used for at most `maxStaleMs`. If the
- * vault responds that the secret does not exist, the value is undefined at once.
+ * Caches a secret (G3). Concurrent callers share one read. While reads fail, the cached value is used for at most
+ * `maxStaleMs`. If the vault responds that the secret does not exist, the value is undefined at once.
  */
 export function cachedSecret<T>(
   name: string,

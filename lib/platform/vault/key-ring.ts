@@ -8,9 +8,10 @@ type Key = Uint8Array | undefined;
 const maxMissing = 1000;
 
 /**
- * Returns the versions of a secret of 32 random bytes, in base64 or base64url, as keys (G8). Caches the current version as `cachedSecret`
- * does, and each older version forever. After a restore beside a new vault, stored values name versions of the old one: then all versions
- * of this vault are candidates, because an operator copied the old keys into it.
+ * Returns the versions of a secret of 32 random bytes, in base64 or base64url, as keys (G8). Caches the current version
+ * as `cachedSecret` does, and each older version forever. After a restore beside a new vault, stored values name
+ * versions of the old one: then all versions of this vault are candidates, because an operator copied the old keys into
+ * it.
  */
 export function keyRing(secrets: Secrets, name: string, options: CacheOptions): KeyRing {
   const keys = new Map<string, Promise<Key>>();

@@ -3,8 +3,8 @@ import { between, days, instant, type Now } from "../time.ts";
 import type { Secrets } from "./secrets.ts";
 
 /**
- * Measures the days until expiry at each read of a secret, because Key Vault also returns expired secrets. These have 0 days left:
- * OpenTelemetry drops a negative value, and the alert would end on the day on which the secret expires.
+ * Measures the days until expiry at each read of a secret, because Key Vault also returns expired secrets. These have 0
+ * days left: OpenTelemetry drops a negative value, and the alert would end on the day on which the secret expires.
  */
 export const logExpiry = (secrets: Secrets, now: Now): Secrets => ({
   ...secrets,

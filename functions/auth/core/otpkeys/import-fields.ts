@@ -120,8 +120,8 @@ export function toImportedKey(given: ImportFields, caller: Caller): BatchKey {
 }
 
 /**
- * Returns every problem of an import that `importFields` rejects: those of the fields that cannot be parsed, and those of
- * the other fields for the kind and the validity of the OTP key.
+ * Returns every problem of an import that `importFields` rejects: those of the fields that cannot be parsed, and those
+ * of the other fields for the kind and the validity of the OTP key.
  */
 export function problemsOfRefused(given: unknown): readonly Problem[] {
   const { error } = importFields.safeParse(given);

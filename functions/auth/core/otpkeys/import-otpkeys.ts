@@ -71,7 +71,9 @@ interface Entry {
   readonly key: BatchKey | Fault;
 }
 
-/** Parses the elements; an invalid one is a Fault. A prefix that an earlier element has is a problem of the later one. */
+/**
+ * Parses the elements; an invalid one is a Fault. A prefix that an earlier element has is a problem of the later one.
+ */
 function readEntries(elements: readonly unknown[], caller: Caller): readonly Entry[] {
   const firstOf = new Map<string, number>();
   return elements.map((element, index) => {

@@ -56,7 +56,10 @@ export const issueTemporaryCode = endpoint({
   },
 });
 
-/** Throws Fault `forbidden` for a role below `admin`: by the code alone the caller could sign in as a user without a password. */
+/**
+ * Throws Fault `forbidden` for a role below `admin`: by the code alone the caller could sign in as a user without a
+ * password.
+ */
 function requireAdmin(caller: Caller): void {
   if (hasRole(caller, "admin")) return;
   const message =

@@ -131,7 +131,9 @@ export const importUsers = endpoint({
   },
 });
 
-/** Parses the elements. An invalid one is a Fault. The name of an earlier element is one of the problems of an element. */
+/**
+ * Parses the elements. An invalid one is a Fault. The name of an earlier element is one of the problems of an element.
+ */
 function readEntries(elements: readonly unknown[]): readonly (ImportedUser | Fault)[] {
   const firstOf = new Map<string, number>();
   return elements.map((element, index) => {

@@ -74,7 +74,8 @@ export const listUsers = endpoint({
     const attributes = new Map(otherParameters(call, query, name => name.startsWith("$")));
     requirePast("$unused_since", unusedSince, now());
     const prefix = otpkey === undefined ? undefined : parsePrefix(otpkey);
-    // No OTP key can have the prefix, or no attribute the key, so no user matches. Storage refuses to look for some of them.
+    // No OTP key can have the prefix, or no attribute the key, so no user matches. Storage refuses to look for some of
+    // them.
     const isImpossible =
       (otpkey !== undefined && prefix === undefined) || ![...attributes.keys()].every(isAttributeKey);
     if (isImpossible) return ok([]);

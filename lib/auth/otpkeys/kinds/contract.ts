@@ -48,8 +48,8 @@ export interface OtpWindows {
 }
 
 /**
- * The decision on a code. The caller writes `nextState` by the ETag of the row from which it read the state, and returns no result
- * before that write succeeds; after a conflict it reads and decides again (A8).
+ * The decision on a code. The caller writes `nextState` by the ETag of the row from which it read the state, and
+ * returns no result before that write succeeds; after a conflict it reads and decides again (A8).
  * - `valid`: genuine, and not used before
  * - `out_of_step`: genuine, but too far ahead; it fails, and the next code is accepted
  * - `replayed`: genuine, but used before
@@ -109,8 +109,8 @@ export interface LocalKind extends Kind {
     at: { readonly now: Instant; readonly windows: OtpWindows },
   ): Decision;
   /**
-   * Returns the state after a number of unrecorded uses: their codes are refused, and so are codes of times up to `now`,
-   * also if one of the uses was a resynchronisation.
+   * Returns the state after a number of unrecorded uses: their codes are refused, and so are codes of times up to
+   * `now`, also if one of the uses was a resynchronisation.
    */
   advancePastUses(
     parameters: KeyParameters,
@@ -129,7 +129,10 @@ export interface RemoteKind extends Kind {
 export interface OtpPeers {
   /** Client of the validation servers, by the validation protocol 2.0. */
   readonly validation?: {
-    /** Checks an OTP. Failures of the servers give `unavailable`, listed in `detail`. Rejects if the client key cannot be read. */
+    /**
+     * Checks an OTP. Failures of the servers give `unavailable`, listed in `detail`. Rejects if the client key cannot
+     * be read.
+     */
     validate(otp: string): Promise<ValidationResult>;
   };
 }

@@ -5,8 +5,8 @@ type Choice = "absent" | readonly (number | string)[];
 
 /**
  * Returns the problems of a draft.
- * @param rules bounds of the lengths of secret and private id in bytes, the bounds of counter and drift, and the allowed
- * digits, periods and algorithms
+ * @param rules bounds of the lengths of secret and private id in bytes, the bounds of counter and drift, and the
+ * allowed digits, periods and algorithms
  */
 export function draftProblems(
   draft: KeyDraft,

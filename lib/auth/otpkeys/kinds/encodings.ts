@@ -14,8 +14,8 @@ export const modhexToHex = (text: string): string =>
   [...text].map(letter => alphabet.indexOf(letter).toString(16)).join("");
 
 /**
- * Decodes Base32 of RFC 4648 as people write it: upper or lower case, with or without padding, spaces and dashes (A10). Returns
- * undefined for any other text, because the decoder's error would quote the secret.
+ * Decodes Base32 of RFC 4648 as people write it: upper or lower case, with or without padding, spaces and dashes (A10).
+ * Returns undefined for any other text, because the decoder's error would quote the secret.
  */
 export function base32ToBytes(text: string): Uint8Array | undefined {
   try {

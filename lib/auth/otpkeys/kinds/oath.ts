@@ -73,7 +73,9 @@ export function prepareOath(
 
 const hashes = { SHA1: "sha1", SHA256: "sha256", SHA512: "sha512" } as const;
 
-/** Returns the smallest moving factor from `from` to `to`, both included, whose code this is (RFC 4226), or undefined. */
+/**
+ * Returns the smallest moving factor from `from` to `to`, both included, whose code this is (RFC 4226), or undefined.
+ */
 export function findMovingFactor(
   { secret, algorithm = "SHA1" }: { readonly secret: Uint8Array; readonly algorithm?: TotpAlgorithm | undefined },
   code: string,

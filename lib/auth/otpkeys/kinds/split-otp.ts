@@ -12,7 +12,9 @@ interface OtpSplit {
   readonly code: string;
 }
 
-/** What decides which split matches an OTP key. A key without a kind has no secret yet, and every split matches (A9). */
+/**
+ * What decides which split matches an OTP key. A key without a kind has no secret yet, and every split matches (A9).
+ */
 interface KeyShape {
   readonly kind?: OtpKindName | undefined;
   readonly digits?: number | undefined;
@@ -24,8 +26,9 @@ const codeFormats: readonly CodeFormat[] = otpKindNames
   .filter((format, index, all) => all.findIndex(other => isSame(other, format)) === index);
 
 /**
- * Returns the possible splits of an OTP by the format of its end, the longest prefix first, with folded letters (A7). Digits at
- * the end allow three splits, modhex one. Splits of the text as it would be under another keyboard layout follow.
+ * Returns the possible splits of an OTP by the format of its end, the longest prefix first, with folded letters (A7).
+ * Digits at the end allow three splits, modhex one. Splits of the text as it would be under another keyboard layout
+ * follow.
  */
 export const possibleSplits = (otp: string): readonly OtpSplit[] =>
   candidateSplits(otp).map(({ prefix, code }) => ({ prefix, code }));
@@ -65,8 +68,8 @@ export type PrefixOrOtp = { readonly prefix: string } | { readonly otp: string }
 
 /**
  * Parses a prefix to assign. Existing clients may send an OTP instead: a text longer than a prefix that can be split in
- * exactly one way is taken as its prefix. A text that ends in a code of digits is an OTP or a prefix, depending on which OTP
- * keys exist. The OTP is not checked. White space is ignored in an OTP only.
+ * exactly one way is taken as its prefix. A text that ends in a code of digits is an OTP or a prefix, depending on
+ * which OTP keys exist. The OTP is not checked. White space is ignored in an OTP only.
  */
 export function parsePrefixOrOtp(text: string): Parsed<PrefixOrOtp> {
   const prefix = parsePrefix(text);
@@ -84,9 +87,9 @@ export function parsePrefixOrOtp(text: string): Parsed<PrefixOrOtp> {
 const codeAtEnd = /[0-9]{6}$/;
 
 /**
- * Returns whether a text has the form of an OTP rather than of a prefix: 12 characters, which OATH token identifiers and most
- * public ids have, letters of modhex alone, or a serial number of at least 8 digits, and a code of digits. Shorter texts that
- * end in digits are prefixes too, for example an OATH token identifier, or a serial number.
+ * Returns whether a text has the form of an OTP rather than of a prefix: 12 characters, which OATH token identifiers
+ * and most public ids have, letters of modhex alone, or a serial number of at least 8 digits, and a code of digits.
+ * Shorter texts that end in digits are prefixes too, for example an OATH token identifier, or a serial number.
  */
 export const looksLikeOtp = (text: string): boolean =>
   /^[a-z0-9]{12,}[0-9]{6}$/.test(text) || /^[cbdefghijklnrtuv]{6,}[0-9]{6,8}$/.test(text) || /^[0-9]{14,}$/.test(text);
@@ -129,15 +132,18 @@ function matchesKey({ kind, digits }: KeyShape, format: CodeFormat): boolean {
   );
 }
 
-/** More than any OTP has with a space between all its characters. Longer texts are no OTP, and reading them would be slow. */
+/**
+ * More than any OTP has with a space between all its characters. Longer texts are no OTP, and reading them would be
+ * slow.
+ */
 const maxTypedLength = 256;
 
 /** White space, line ends, and the invisible characters that a copied text may contain. */
 const ignored = /[\s\p{Cf}]/gu;
 
 /**
- * Returns an OTP without white space. People type codes in groups, and devices end them with Enter. No kind of OTP contains
- * white space, under any keyboard layout.
+ * Returns an OTP without white space. People type codes in groups, and devices end them with Enter. No kind of OTP
+ * contains white space, under any keyboard layout.
  */
 export const readOtp = (text: string): string =>
   text.length > maxTypedLength || text.search(ignored) === -1 ? text : text.replaceAll(ignored, "");

@@ -17,8 +17,8 @@ const resyncSteps = 10;
 
 /**
  * Time-based codes (RFC 6238, A7). The moving factor is the number of steps since 1970. The window for clocks that
- * drift is a number of steps, so that the same number of codes can be guessed at any time, with either step. Two codes in
- * a row outside the window record the drift of the OTP key, which moves the window (RFC 6238, section 6).
+ * drift is a number of steps, so that the same number of codes can be guessed at any time, with either step. Two codes
+ * in a row outside the window record the drift of the OTP key, which moves the window (RFC 6238, section 6).
  */
 export const totp: LocalKind = {
   checkedBy: "authentication-server",

@@ -17,7 +17,10 @@ interface ValidationOptions extends PeerTools {
   readonly totalTimeLimitMs: number;
 }
 
-/** Statuses that are verdicts on the OTP. Others are errors of the server or of the client's account: the next server is tried. */
+/**
+ * Statuses that are verdicts on the OTP. Others are errors of the server or of the client's account: the next server is
+ * tried.
+ */
 const outcomesByStatus: ReadonlyMap<string, "replayed" | "invalid"> = new Map([
   ["BAD_OTP", "invalid"],
   ["DELAYED_OTP", "invalid"],
@@ -32,7 +35,8 @@ export function createValidationClient(options: ValidationOptions): Required<Otp
   const access = { ...options, peer, maxResponseBytes: 8192 };
   return {
     async validate(otp) {
-      // The same nonce for all servers: servers of one pool can then distinguish a repeated request from a replayed OTP.
+      // The same nonce for all servers: servers of one pool can then distinguish a repeated request from a replayed
+      // OTP.
       const nonce = Buffer.from(options.random(16)).toString("hex");
       const key = await options.key();
       const query = { id: clientId, nonce, otp };
@@ -62,7 +66,8 @@ function reasonOf(error: unknown): string {
 }
 
 /**
- * Returns the verdict of a response. Only a signed response that repeats this request's OTP and nonce can be `valid` (A7).
+ * Returns the verdict of a response. Only a signed response that repeats this request's OTP and nonce can be `valid`
+ * (A7).
  * Throws PeerFailure if the response is none.
  */
 function verdictOf(
@@ -104,8 +109,8 @@ const textOf = (message: ValidationMessage): string =>
     .join("&");
 
 /**
- * Parses a response and checks its signature. Returns undefined for a wrong signature or a malformed text: an unsigned response
- * is no verdict, not even a negative one.
+ * Parses a response and checks its signature. Returns undefined for a wrong signature or a malformed text: an unsigned
+ * response is no verdict, not even a negative one.
  */
 export function readSigned(text: string, key: Uint8Array): ValidationMessage | undefined {
   const pairs = text

@@ -50,7 +50,8 @@ interface CodeDecision {
 
 interface VerdictRules {
   /**
-   * Whether a wrong OTP counts: the key is assigned to the named user and the password was right; never at validate (A13).
+   * Whether a wrong OTP counts: the key is assigned to the named user and the password was right; never at validate
+   * (A13).
    */
   readonly countsAgainstKey: boolean;
   /** Number of wrong OTPs in a row that stop the key. */
@@ -59,8 +60,8 @@ interface VerdictRules {
 }
 
 /**
- * Returns what a decision on a code changes in its OTP key. A genuine OTP is used up even if the sign-in fails (A5, A10).
- * Verification and failure count are one write.
+ * Returns what a decision on a code changes in its OTP key. A genuine OTP is used up even if the sign-in fails (A5,
+ * A10). Verification and failure count are one write.
  */
 export function toVerdict(
   key: KeyChange & Activity,

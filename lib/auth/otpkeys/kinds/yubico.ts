@@ -9,8 +9,8 @@ const maxUses = 0x7fff;
 const sessionsPerUse = 256;
 
 /**
- * Yubico OTPs: one AES-128 block in modhex (A7). The moving factor is use counter times 256 plus session counter. The counter of an
- * import is the smallest use counter that is accepted.
+ * Yubico OTPs: one AES-128 block in modhex (A7). The moving factor is use counter times 256 plus session counter. The
+ * counter of an import is the smallest use counter that is accepted.
  */
 export const yubico: LocalKind = {
   checkedBy: "authentication-server",

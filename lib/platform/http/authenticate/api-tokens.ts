@@ -2,7 +2,10 @@ import { Fault } from "../../fault.ts";
 import type { Now } from "../../time.ts";
 import { hashToken, type KnownTokens, type TokenHash, withTag } from "./bearer.ts";
 
-/** Storage for the hashes of an API's static tokens. Each hash is stored separately, so that concurrent writes cannot conflict (G3). */
+/**
+ * Storage for the hashes of an API's static tokens. Each hash is stored separately, so that concurrent writes cannot
+ * conflict (G3).
+ */
 export interface TokenHashes extends KnownTokens {
   /** Reads the valid hashes from storage. */
   read(): Promise<readonly TokenHash[]>;

@@ -30,8 +30,8 @@ export interface KnownTokens {
   /** Returns the cached hashes of the valid tokens. */
   known(): Promise<readonly TokenHash[]>;
   /**
-   * Returns the hashes of the valid tokens by a read that begins after the call, at most once a minute for each id. Rejects if the read
-   * fails. Called only for tokens with the right tag.
+   * Returns the hashes of the valid tokens by a read that begins after the call, at most once a minute for each id.
+   * Rejects if the read fails. Called only for tokens with the right tag.
    */
   lookUp(id: string): Promise<readonly TokenHash[]>;
   /** Returns a keyed hash of a text, equal on every host of the service. */
@@ -56,15 +56,17 @@ interface BearerOptions {
 
 const staticToken = /^(core|connector)_([a-z0-9]{8})_[A-Za-z0-9_-]{43}$/;
 
-/** Longer headers are refused. Tokens of Entra are shorter: Entra omits groups from a token that would become too large. */
+/**
+ * Longer headers are refused. Tokens of Entra are shorter: Entra omits groups from a token that would become too large.
+ */
 const maxHeaderLength = 16_384;
 
 /** Number of characters of a token's tag: 8 bytes in base64url. */
 const tagLength = 11;
 
 /**
- * Returns a token with its tag, by which every host of the service knows that the service created it. So a token that is too new for a host's
- * cache is looked up at once, and a token that this service did not create never is.
+ * Returns a token with its tag, by which every host of the service knows that the service created it. So a token that
+ * is too new for a host's cache is looked up at once, and a token that this service did not create never is.
  */
 export async function withTag(untagged: string, { tag }: Pick<KnownTokens, "tag">): Promise<string> {
   return (
@@ -79,9 +81,9 @@ export async function withTag(untagged: string, { tag }: Pick<KnownTokens, "tag"
 export const hashToken = (token: string): string => createHash("sha256").update(token).digest("base64url");
 
 /**
- * Returns a function that checks `Authorization: Bearer` and returns the caller. The function throws Fault `unauthenticated`
- * without a valid token, `forbidden` for a token without a role or of another API, and `unavailable` if the issuer's keys cannot
- * be read. If neither kind of token is configured, it refuses every call.
+ * Returns a function that checks `Authorization: Bearer` and returns the caller. The function throws Fault
+ * `unauthenticated` without a valid token, `forbidden` for a token without a role or of another API, and `unavailable`
+ * if the issuer's keys cannot be read. If neither kind of token is configured, it refuses every call.
  */
 export function createBearerCheck(options: BearerOptions): (headers: Call["headers"]) => Promise<Caller> {
   const checkTenantToken = options.tenant === undefined ? undefined : createTenantTokenCheck(options.tenant, options);

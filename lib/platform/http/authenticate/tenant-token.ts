@@ -26,8 +26,8 @@ const claimsSchema = z.lazy(() => {
 });
 
 /**
- * Returns a function that checks a tenant's JWT (signature, algorithm, issuer, audience, expiry) and returns the caller with
- * the roles for the API. The function throws Fault `unauthenticated`, `forbidden` without any of the roles, and
+ * Returns a function that checks a tenant's JWT (signature, algorithm, issuer, audience, expiry) and returns the caller
+ * with the roles for the API. The function throws Fault `unauthenticated`, `forbidden` without any of the roles, and
  * `unavailable` if the issuer's keys cannot be read.
  */
 export function createTenantTokenCheck(
@@ -48,7 +48,8 @@ export function createTenantTokenCheck(
     });
     const caller = callerOf(payload);
     if (caller === undefined) throw badToken("no_application");
-    // Only ID tokens have a nonce. An ID token informs its own application about a sign-in and grants no access to an API.
+    // Only ID tokens have a nonce. An ID token informs its own application about a sign-in and grants no access to an
+    // API.
     if (payload.nonce !== undefined) throw badToken("id_token", { caller });
     const rights = rightsOf(payload);
     const roles = apiRoles[api].filter(role => rights.includes(appRoleOf(api, role)));
@@ -60,7 +61,9 @@ export function createTenantTokenCheck(
   };
 }
 
-/** Returns the caller of a token. Undefined if the token has no application: an ID token has neither `azp` nor `appid`. */
+/**
+ * Returns the caller of a token. Undefined if the token has no application: an ID token has neither `azp` nor `appid`.
+ */
 function callerOf(payload: JWTPayload): Caller | undefined {
   const { success, data } = claimsSchema.safeParse(payload);
   const application = data?.azp ?? data?.appid;
@@ -82,7 +85,8 @@ function toFault(error: unknown): Fault {
     return new Fault("unavailable", "The token cannot be checked at the moment.", { retryAfter: 5, cause: error });
   }
   if (error instanceof errors.JWTExpired || error instanceof errors.JWTClaimValidationFailed) {
-    // `jose` checks the signature, then the issuer, then other claims. After a later failure, the payload is known to be genuine.
+    // `jose` checks the signature, then the issuer, then other claims. After a later failure, the payload is known to
+    // be genuine.
     const isGenuine = error.claim !== "iss" && error.reason === "check_failed";
     const caller = isGenuine ? callerOf(error.payload) : undefined;
     const reason = claimReasons[error.claim] ?? "bad_claim";

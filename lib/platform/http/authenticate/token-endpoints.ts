@@ -19,7 +19,8 @@ export interface TokenContext {
   readonly random: (bytes: number) => Uint8Array;
 }
 
-// An empty text is refused: a script whose variable is not set must not create a token that never expires, or that may do everything.
+// An empty text is refused: a script whose variable is not set must not create a token that never expires, or that may
+// do everything.
 const expiry = () =>
   z
     .preprocess(value => value ?? undefined, timeField.optional())
@@ -82,7 +83,9 @@ const callerView = z.lazy(() =>
     })
     .meta({ id: "Caller" }),
 );
-/** Returns the endpoints that create, list and revoke static API tokens, and the one that shows a caller its roles (G3). */
+/**
+ * Returns the endpoints that create, list and revoke static API tokens, and the one that shows a caller its roles (G3).
+ */
 export function tokenEndpoints(api: RoleApi): Readonly<Record<string, RoleEndpoint<TokenContext>>> {
   const all = api === "core" ? "admin" : "call";
   return {
@@ -160,7 +163,9 @@ export function tokenEndpoints(api: RoleApi): Readonly<Record<string, RoleEndpoi
   };
 }
 
-/** Requires a tenant token: a leaked static token must not be able to create tokens that stay valid after it is revoked. */
+/**
+ * Requires a tenant token: a leaked static token must not be able to create tokens that stay valid after it is revoked.
+ */
 function requireTenantCaller({ kind }: Caller): void {
   if (kind === "tenant") return;
   throw new Fault("forbidden", "Managing API tokens requires a tenant token.", { reason: "no_tenant_token" });

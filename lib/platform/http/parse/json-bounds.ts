@@ -11,9 +11,9 @@ const [openList, closeList] = ["[".charCodeAt(0), "]".charCodeAt(0)];
 const [openObject, closeObject] = ["{".charCodeAt(0), "}".charCodeAt(0)];
 
 /**
- * Throws Fault `too_large` for a JSON text with too many values or too deep nesting. Counts them before anything is parsed, because a
- * body of small values costs far more than one of the same length with few: 40 to 80 ms of the event loop for 1 MiB, against 5 ms. A
- * text that is not JSON may pass.
+ * Throws Fault `too_large` for a JSON text with too many values or too deep nesting. Counts them before anything is
+ * parsed, because a body of small values costs far more than one of the same length with few: 40 to 80 ms of the event
+ * loop for 1 MiB, against 5 ms. A text that is not JSON may pass.
  */
 export function refuseHugeJson(text: string): void {
   let values = 1;

@@ -2,9 +2,9 @@ import * as z from "zod";
 import { Fault, type Problem } from "../../fault.ts";
 
 /**
- * Returns the result of a schema. Zod compares the `length` of every value that has one, also of an object in the place of
- * a text or list. If that `length` is an object with a member `toString`, the comparison throws. Throws Fault `invalid`
- * then.
+ * Returns the result of a schema. Zod compares the `length` of every value that has one, also of an object in the place
+ * of a text or list. If that `length` is an object with a member `toString`, the comparison throws. Throws Fault
+ * `invalid` then.
  */
 export function safeParse<T extends z.ZodType>(schema: T, value: unknown): z.ZodSafeParseResult<z.output<T>> {
   try {
@@ -89,6 +89,6 @@ function boundText(origin: string, comparison: string, count: number | bigint): 
   return `be ${comparison} ${count}`;
 }
 
-// Set as the locale, because only there the input is available: in the finished error, a missing field looks like one of
-// the wrong type. A locale also applies to every schema without further code.
+// Set as the locale, because only there the input is available: in the finished error, a missing field looks like one
+// of the wrong type. A locale also applies to every schema without further code.
 z.config({ localeError: reasonFor });

@@ -6,9 +6,9 @@ import { refuseHugeJson } from "./json-bounds.ts";
 export const bodyLimitBytes = 1_048_576;
 
 /**
- * Maximum body size in the Functions host, its app setting `FUNCTIONS_REQUEST_BODY_SIZE_LIMIT`. The host reads a body into
- * memory before any function runs and responds to a larger one with an empty 500, so that a body little over the limit of
- * an API still gets its 413.
+ * Maximum body size in the Functions host, its app setting `FUNCTIONS_REQUEST_BODY_SIZE_LIMIT`. The host reads a body
+ * into memory before any function runs and responds to a larger one with an empty 500, so that a body little over the
+ * limit of an API still gets its 413.
  */
 export const hostBodyLimitBytes = bodyLimitBytes + 65_536;
 
@@ -93,7 +93,10 @@ interface Node {
   readonly parent?: Node;
 }
 
-/** Returns the path of a string or key with a lone surrogate. Uses a stack instead of recursion, because nesting can be deep. */
+/**
+ * Returns the path of a string or key with a lone surrogate. Uses a stack instead of recursion, because nesting can be
+ * deep.
+ */
 function findIllFormed(root: unknown): string | undefined {
   const open: Node[] = [{ value: { "": root }, key: "" }];
   for (let node = open.pop(); node !== undefined; node = open.pop()) {

@@ -6,7 +6,8 @@ import { decodeUtf8, fieldLimit, mediaType, parseJson, readBytes } from "./read-
 type Fields = Record<string, unknown>;
 
 /**
- * Returns the fields of a call: the query and, for a POST, the body (form, multipart or JSON object), which has precedence.
+ * Returns the fields of a call: the query and, for a POST, the body (form, multipart or JSON object), which has
+ * precedence.
  * Throws Fault `invalid` for a field that occurs twice in query or body, and `too_large` for too many fields (G4).
  */
 export async function readFields(call: Call, limitBytes: number): Promise<Fields> {
@@ -43,8 +44,8 @@ async function bodyFields(call: Call, limitBytes: number): Promise<Fields> {
 const [plus, blank] = ["+".charCodeAt(0), " ".charCodeAt(0)];
 
 /**
- * Replaces every plus sign by the blank that it stands for in a form. The parser would do the same, but for a form of plus
- * signs it takes a hundred times as long.
+ * Replaces every plus sign by the blank that it stands for in a form. The parser would do the same, but for a form of
+ * plus signs it takes a hundred times as long.
  */
 function plusToBlank(bytes: Uint8Array): Uint8Array {
   // Not `slice`, which shares the memory of a Buffer.
@@ -108,13 +109,14 @@ export const readQuery = ({ search }: URL): Record<string, string> =>
   readPairs(search.slice(1), () => new Fault("invalid", `The query must not have more than ${fieldLimit} parameters.`));
 
 /**
- * Returns the fields of a query or form. Throws Fault `invalid` for a repeated name and for escapes that are not UTF-8, and
- * the result of `tooMany` before it decodes any pair.
+ * Returns the fields of a query or form. Throws Fault `invalid` for a repeated name and for escapes that are not UTF-8,
+ * and the result of `tooMany` before it decodes any pair.
  */
 function readPairs(text: string, tooMany: () => Fault): Record<string, string> {
   if (text === "") return Object.create(null);
   if (text.split("&", fieldLimit + 1).length > fieldLimit) throw tooMany();
-  // Only escapes of non-ASCII bytes can be ill-formed UTF-8. All runs of them are checked in one call, separated by blanks.
+  // Only escapes of non-ASCII bytes can be ill-formed UTF-8. All runs of them are checked in one call, separated by
+  // blanks.
   const runs = text.match(/(?:%[89a-f][0-9a-f])+/gi) ?? [];
   if (!isUtf8(runs.join("%20"))) throw new Fault("invalid", "The request must be well-formed UTF-8.");
   return toUniqueFields(new URLSearchParams(text), tooMany);
@@ -130,8 +132,8 @@ function isUtf8(escapes: string): boolean {
 }
 
 /**
- * Returns fields by name. Throws Fault `invalid` for a repeated name, which would otherwise lose a value, and the result of
- * `tooMany` if there are more fields than `fieldLimit`.
+ * Returns fields by name. Throws Fault `invalid` for a repeated name, which would otherwise lose a value, and the
+ * result of `tooMany` if there are more fields than `fieldLimit`.
  */
 function toUniqueFields(pairs: Iterable<readonly [string, string]>, tooMany: () => Fault): Record<string, string> {
   const fields: Record<string, string> = Object.create(null);

@@ -3,7 +3,10 @@ import { type Instant, instant } from "../../time.ts";
 
 const example = "must be a time in ISO 8601 with its zone, such as 2031-01-31T12:00:00Z";
 
-/** Returns the error of a time in a query or form: `message`, with a hint if the time seems to have lost the + of its zone. */
+/**
+ * Returns the error of a time in a query or form: `message`, with a hint if the time seems to have lost the + of its
+ * zone.
+ */
 export const timeError =
   (message: string) =>
   ({ input }: { readonly input?: unknown }): string =>
@@ -11,7 +14,10 @@ export const timeError =
       ? `${message}. In a query or form, the + of a zone is written as %2B`
       : message;
 
-/** Returns the instant of a time in ISO 8601; undefined if its year in UTC has more than four digits: instants compare as text. */
+/**
+ * Returns the instant of a time in ISO 8601; undefined if its year in UTC has more than four digits: instants compare
+ * as text.
+ */
 export function parseInstant(text: string): Instant | undefined {
   const time = instant(Date.parse(text));
   return /^\d{4}-/.test(time) ? time : undefined;
