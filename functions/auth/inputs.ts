@@ -4,9 +4,9 @@ import { parsePrefixOrOtp, readOtp } from "../../lib/auth/otpkeys/kinds/split-ot
 import { noSuchKey } from "../../lib/auth/otpkeys/manage-otpkeys.ts";
 import { parsePrefix, prefixMaxLength } from "../../lib/auth/otpkeys/prefix.ts";
 import type { Validity } from "../../lib/auth/otpkeys/validity.ts";
-import type { Parsed } from "../../lib/auth/parsed.ts";
 import { noSuchUser } from "../../lib/auth/users/manage-users.ts";
 import { parseUsername, parseUserReference, type UserRef } from "../../lib/auth/users/username.ts";
+import type { Parsed } from "../../lib/platform/fault.ts";
 import { timeField } from "../../lib/platform/http/parse/time-field.ts";
 import { omitUndefined } from "../../lib/platform/omit-undefined.ts";
 import type { Instant } from "../../lib/platform/time.ts";

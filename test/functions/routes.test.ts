@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { client, core } from "../../functions/auth/routes.ts";
 import { connector } from "../../functions/connector/routes.ts";
-import { type Route, type RouteParts, routeParts, routesOverlap } from "../../lib/platform/http/route.ts";
+import { type Route, type RouteParts, routeParts } from "../../lib/platform/http/route.ts";
 import { deploymentSettings } from "../../lib/platform/settings/deployment-settings.ts";
 import { BadSettings, readSettings } from "../../lib/platform/settings/read-settings.ts";
 import { goodSettings, type MainProcess, startMain } from "./main-process.ts";
+import { routesOverlap } from "./routes-overlap.ts";
 
 /** Where a deployment may place its APIs: as the specifications have them, apart, and all under one roof. */
 const placements: Readonly<Record<string, Readonly<Record<string, string>>>> = {

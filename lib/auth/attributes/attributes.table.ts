@@ -1,9 +1,9 @@
+import { accepted, type Parsed } from "../../platform/fault.ts";
 import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import type { Stored } from "../../platform/stored.ts";
 import { confirmWrite, finishOrLog } from "../../platform/tables/confirm-write.ts";
 import type { Table } from "../../platform/tables/tables.ts";
 import { keyPartition, readKeyRows } from "../otpkeys/key-rows.table.ts";
-import { accepted, type Parsed } from "../parsed.ts";
 import { attributeHint, readHint, removeHint, writeHint } from "../storage/hints.table.ts";
 import { sendNotices } from "../storage/notices.table.ts";
 import { type AuthTables, idKey, newWriteId } from "../storage/tables.table.ts";

@@ -1,4 +1,4 @@
-import { accepted, type Parsed, refused } from "../parsed.ts";
+import { accepted, type Parsed, refused } from "../../platform/fault.ts";
 
 /** Values of attributes by their keys. */
 export type Attributes = Readonly<Record<string, string>>;

@@ -1,5 +1,4 @@
-import { invalidRequest } from "../../platform/fault.ts";
-import { accepted, type Parsed, refused } from "../parsed.ts";
+import { accepted, invalidRequest, type Parsed, refused } from "../../platform/fault.ts";
 import { isLongerThan, isTooLongToNormalize } from "../users/username.ts";
 import { comparableText, isCommonPassword } from "./common-passwords.ts";
 

@@ -1,4 +1,4 @@
-import { accepted, type Parsed, refused } from "../parsed.ts";
+import { accepted, type Parsed, refused } from "../../platform/fault.ts";
 import type { KeyedHash } from "../storage/keyed-hash.ts";
 
 /** A username as it is shown, and folded as it is looked up (A3). */

@@ -9,7 +9,6 @@ export interface RouteParts {
 }
 
 const segmentsOf = (path: string): string[] => path.split("/").filter(segment => segment !== "");
-const parameterName = (segment: string): string | undefined => /^\{(\w+)\}$/.exec(segment)?.[1];
 
 /** Parses a route. @param prefix path prefix of the API, may be empty */
 export function routeParts(route: Route, prefix: string): RouteParts {
@@ -19,16 +18,6 @@ export function routeParts(route: Route, prefix: string): RouteParts {
 
 /** Returns the template in the host's notation, without a leading slash: with one, the host would not start. */
 export const hostTemplate = (parts: RouteParts): string => parts.segments.join("/");
-
-/** Returns whether a call can match both routes. The host would then choose one by function name. */
-export function routesOverlap(a: RouteParts, b: RouteParts): boolean {
-  if (a.method !== b.method || a.segments.length !== b.segments.length) return false;
-  return a.segments.every((segment, index) => {
-    const other = b.segments[index] ?? "";
-    const hasParameter = parameterName(segment) !== undefined || parameterName(other) !== undefined;
-    return hasParameter || segment.toLowerCase() === other.toLowerCase();
-  });
-}
 
 /** A function to register with the host: one route template with all its methods. */
 interface HttpFunction<D, S> {

@@ -9,10 +9,6 @@ export interface Filter {
   /** Last row key, excluded. */
   readonly before?: string;
   readonly rowKeyPrefix?: string;
-  /**
-   * Only these row keys, at most 14. The service reads the whole partition for it, so the partition should be small.
-   */
-  readonly rowKeys?: readonly string[];
 }
 
 /** Selects rows of several partitions, sorted by partition key and row key. */
@@ -23,12 +19,9 @@ export interface Scan {
   readonly beforePartition?: string | undefined;
   readonly partitionPrefix?: string | undefined;
   readonly rowKeyPrefix?: string;
-  /** Only these row keys, at most 12. */
+  /** Only these row keys, a few: the service accepts 15 comparisons in a filter. */
   readonly rowKeys?: readonly string[];
 }
-
-/** The service accepts 15 comparisons in a filter, one of which is that of the partition. */
-export const maxRowKeys = 14;
 
 interface PageOptions {
   /** Maximum number of rows of a page, at most 1,000. */
@@ -74,9 +67,6 @@ export async function readRowPage(
 }
 
 function toOData(filter: Filter | Scan, odata: typeof quote): string {
-  const { rowKeyPrefix, rowKeys } = filter;
-  if (rowKeys !== undefined && rowKeys.length > maxRowKeys)
-    throw new TypeError(`A query can name at most ${maxRowKeys} row keys`);
   // The tag quotes a text only behind other text.
   const compared = (comparison: string, text: string | undefined) =>
     text === undefined ? [] : [comparison + odata` ${text}`];
@@ -94,8 +84,9 @@ function toOData(filter: Filter | Scan, odata: typeof quote): string {
           ...compared("PartitionKey gt", filter.afterPartition),
           ...compared("PartitionKey lt", filter.beforePartition),
         ];
-  clauses.push(...beginsWith("RowKey", rowKeyPrefix));
-  if (rowKeys !== undefined) clauses.push(`(${rowKeys.flatMap(key => compared("RowKey eq", key)).join(" or ")})`);
+  clauses.push(...beginsWith("RowKey", filter.rowKeyPrefix));
+  const keys = "rowKeys" in filter ? filter.rowKeys : undefined;
+  if (keys !== undefined) clauses.push(`(${keys.flatMap(key => compared("RowKey eq", key)).join(" or ")})`);
   return clauses.join(" and ");
 }
 

@@ -1,6 +1,5 @@
 import pLimit from "p-limit";
 import { chunksOf } from "../chunks.ts";
-import { maxRowKeys } from "./query.ts";
 import type { Row, Table } from "./tables.ts";
 import { transactionSize } from "./transaction.ts";
 
@@ -12,18 +11,6 @@ export const mapConcurrently = <T, R>(
   items: readonly T[],
   work: (item: T, index: number) => Promise<R>,
 ): Promise<R[]> => pLimit(concurrency).map(items, work);
-
-/** Reads rows of one small partition by their keys, 14 in one call. */
-export async function readRows(
-  table: Table,
-  partitionKey: string,
-  rowKeys: readonly string[],
-): Promise<ReadonlyMap<string, Row>> {
-  const found = await Promise.all(
-    chunksOf(rowKeys, maxRowKeys).map(some => Array.fromAsync(table.query({ partitionKey, rowKeys: some }))),
-  );
-  return new Map(found.flat().map(row => [row.rowKey, row]));
-}
 
 /** Groups rows, which are sorted by key, by partition, in groups of at most `most` rows. */
 export async function* partitions<R extends { readonly partitionKey: string }>(

@@ -111,10 +111,10 @@ function memoryTable(rows: () => Rows, sorted: () => readonly Row[], versions: {
 }
 
 function isIn(filter: Filter | Scan, { partitionKey, rowKey }: Row): boolean {
-  if (filter.rowKeys !== undefined && !filter.rowKeys.includes(rowKey)) return false;
   if (!("partitionKey" in filter)) {
-    const { afterPartition, beforePartition } = filter;
+    const { afterPartition, beforePartition, rowKeys } = filter;
     return (
+      (rowKeys === undefined || rowKeys.includes(rowKey)) &&
       (afterPartition === undefined || partitionKey > afterPartition) &&
       (beforePartition === undefined || partitionKey < beforePartition)
     );

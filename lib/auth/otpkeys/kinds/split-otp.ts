@@ -1,4 +1,4 @@
-import { accepted, type Parsed, refused } from "../../parsed.ts";
+import { accepted, type Parsed, refused } from "../../../platform/fault.ts";
 import { foldPrefix, isPrefix, parsePrefix, prefixMaxLength } from "../prefix.ts";
 import type { CodeFormat } from "./contract.ts";
 import { modhexPattern } from "./encodings.ts";
@@ -26,14 +26,6 @@ const codeFormats: readonly CodeFormat[] = otpKindNames
   .filter((format, index, all) => all.findIndex(other => isSame(other, format)) === index);
 
 /**
- * Returns the possible splits of an OTP by the format of its end, the longest prefix first, with folded letters (A7).
- * Digits at the end allow three splits, modhex one. Splits of the text as it would be under another keyboard layout
- * follow.
- */
-export const possibleSplits = (otp: string): readonly OtpSplit[] =>
-  candidateSplits(otp).map(({ prefix, code }) => ({ prefix, code }));
-
-/**
  * Returns the prefixes that an OTP may have, without duplicates: the OTP keys to read. One for most OTPs, at most six.
  */
 export function possiblePrefixes(otp: string): readonly string[] {
@@ -46,7 +38,7 @@ export function possiblePrefixes(otp: string): readonly string[] {
  * digits could be 14 and 6, 13 and 7, or 12 and 8. If two keys match, the longer prefix wins; a caller that knows the
  * user passes that user's keys first. The text as it was typed comes before other keyboard layouts, and those count
  * only if they lead to one OTP of one key.
- * @param shapeOf returns the shape of the key with a prefix of `possibleSplits`, undefined for an unknown prefix
+ * @param shapeOf returns the shape of the key with a prefix of `possiblePrefixes`, undefined for an unknown prefix
  */
 export function splitOtp<S extends KeyShape>(
   otp: string,
@@ -100,6 +92,11 @@ interface CandidateSplit extends OtpSplit {
   readonly reading: number;
 }
 
+/**
+ * Returns the possible splits of an OTP by the format of its end, the longest prefix first, with folded letters (A7).
+ * Digits at the end allow three splits, modhex one. Splits of the text as it would be under another keyboard layout
+ * follow.
+ */
 function candidateSplits(otp: string): readonly CandidateSplit[] {
   // Check the length first: folding a megabyte is slow, and an OTP is short.
   const fitting = codeFormats.filter(({ length }) => otp.length > length && otp.length <= length + prefixMaxLength);

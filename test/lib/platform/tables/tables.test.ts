@@ -1,6 +1,5 @@
 import type { TableClient } from "@azure/data-tables";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { readRows } from "../../../../lib/platform/tables/row-batches.ts";
 import { type Entity, openTables, type Row, type Table, type Tables } from "../../../../lib/platform/tables/tables.ts";
 import { conditionalRemovals, submit } from "../../../../lib/platform/tables/transaction.ts";
 import { type Peer, startPeer } from "../../../../local/peers/peer.ts";
@@ -54,7 +53,7 @@ const stale = `W/"datetime'2020-01-01T00%3A00%3A00.0000000Z'"`;
 
 describe("a row", () => {
   test("comes back as it was written, with its etag and nothing of the protocol", async () => {
-    const content = { text: "a\u0000é日🔑", empty: "", no: false, when: new Date("2026-11-21T13:00:00.123Z") };
+    const content = { text: "a\u0000é日🔑", empty: "", no: false };
     const etag = await table.insert({ partitionKey: pk, rowKey: "r", ...content, absent: undefined });
     expect(await table.get(pk, "r")).toEqual({ partitionKey: pk, rowKey: "r", etag, ...content });
   });
@@ -87,8 +86,7 @@ describe("a row", () => {
     ["NaN", Number.NaN],
     ["a lone surrogate", "\ud800"],
     ["more text than a property holds", "x".repeat(32_769)],
-    ["a date that Table storage has not", new Date("1600-12-31")],
-    ["no date", new Date(Number.NaN)],
+    ["a date", new Date(0)],
   ])("with %s is refused by the name of its property before anything is sent", async (_, value) => {
     const entity = { partitionKey: pk, rowKey: "r", thing: value } as Entity;
     await expect(table.insert(entity)).rejects.toThrow(/"thing"/);
@@ -288,17 +286,13 @@ describe("a query", () => {
     expect(await find({ rowKeyPrefix: "b'" })).toEqual(["b'1"]);
     expect(await find({ rowKeyPrefix: "" })).toHaveLength(5);
     expect(await find({ from: "x' or RowKey ge '" })).toEqual([]);
-    expect(await find({ rowKeys: ["b'1", "none", "b"] })).toEqual(["b", "b'1"]);
-    expect(await find({ rowKeys: ["x' or RowKey ge '"] })).toEqual([]);
   });
 
-  test("names at most 14 row keys, because the service accepts 15 comparisons", async () => {
-    const keys = Array.from({ length: 15 }, (_, n) => `k${n}`);
-    await fill(keys);
-    const find = (rowKeys: readonly string[]) => all(table.query({ partitionKey: pk, rowKeys }));
-    expect(await find(keys.slice(1))).toHaveLength(14);
-    await expect(find(keys)).rejects.toThrow("A query can name at most 14 row keys");
-    expect([...(await readRows(table, pk, keys)).keys()].sort()).toEqual([...keys].sort());
+  test("of several partitions finds rows by their keys", async () => {
+    await fill(["b'1", "a", "b"]);
+    const find = (rowKeys: readonly string[]) => all(table.scan({ partitionPrefix: pk, rowKeys }));
+    expect(await find(["b'1", "none", "b"])).toEqual(["b", "b'1"]);
+    expect(await find(["x' or RowKey ge '"])).toEqual([]);
   });
 
   test("goes on over pages and stops at its limit", async () => {
