@@ -312,6 +312,24 @@ describe("guesses side by side", () => {
     },
   );
 
+  test("an attempt that another host has meanwhile taken for a failure clears it where it succeeds", async () => {
+    const user = await auth.makeUser();
+    let writes = 0;
+    const on = auth.anotherInstance({
+      ports: ({ throttles }) => ({
+        throttles: {
+          ...throttles,
+          save: async (throttle, ...given) => {
+            if (writes++ === 1) await throttles.save(throttle, { failures: 1, failedAt: auth.now(), reservations: [] });
+            return throttles.save(throttle, ...given);
+          },
+        },
+      }),
+    });
+    expect((await authenticate(user.name, user.password, undefined, on)).body).toBe(true);
+    expect((await throttleOf(auth, user)).value).toEqual({ failures: 0, reservations: [] });
+  });
+
   test.each([
     ["is not known to have none", seconds(3), 2],
     ["has read that it has none", 0, 1],
