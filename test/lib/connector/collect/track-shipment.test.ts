@@ -164,6 +164,19 @@ describe("a shipment whose responses came", () => {
     expect(await one.connector.queue("track")).toEqual([]);
   });
 
+  test("is left alone while a cancel of the rest of its request has the lease", async () => {
+    const { connector, requestId } = await onItsWay();
+    const loaded = await connector.load(requestId);
+    const lease = { owner: "cancel", until: plus(connector.now(), hours(2)) };
+    await connector.context.requests.save(loaded, { request: { ...loaded.request.value, lease } });
+    peers.delivery.resetRequests();
+    for (const expected of [0, 1]) {
+      connector.advance(hours(1));
+      await connector.runShipments("timer");
+      expect(calls()).toBe(expected);
+    }
+  });
+
   test("is tracked also if its responses came too late", async () => {
     const connector = await testConnector(peers);
     const { requestId, shipmentId = "" } = await connector.order();
