@@ -743,9 +743,9 @@ describe("a response that is not to be believed", () => {
 describe("a credential that waits for its key", () => {
   const reason = "The identity provider's challenge expired before the response of the security key was read.";
 
-  test("ends failed when its challenge has expired, not before", async () => {
+  test("ends failed when its challenge has expired, not before; its request keeps the last error of the shipment", async () => {
     const one = await ordered(
-      { state: 101 },
+      { state: 99 },
       { settings: { IDPA_FIDO_API_CHALLENGE_TIMEOUT_MINUTES: "1440", DELIVERY_PRODUCTION_DAYS: "0" } },
     );
     // The identity provider counts by its own clock.
@@ -755,7 +755,10 @@ describe("a credential that waits for its key", () => {
     one.connector.advance(minutes(2));
     await one.connector.runShipments();
     expect(await credentialOf(one)).toMatchObject({ state: "failed", error_message: reason });
-    expect(await one.connector.read(one.requestId)).toMatchObject({ state: "failed" });
+    expect(await one.connector.read(one.requestId)).toMatchObject({
+      state: "failed",
+      error_message: expect.stringMatching(/^The delivery service reports: /),
+    });
     expect(await one.connector.queue("poll")).toEqual([]);
   });
 
