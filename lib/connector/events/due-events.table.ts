@@ -1,30 +1,28 @@
 import * as z from "zod";
 import type { Log } from "../../platform/log.ts";
-import { storedInstant } from "../../platform/stored.ts";
-import { readOrLog, rowColumns, schemaOf } from "../../platform/tables/row-columns.ts";
+import { type Immutable, storedInstant } from "../../platform/stored.ts";
+import { readOrLog, rowColumns } from "../../platform/tables/row-columns.ts";
 import type { Row, Tables } from "../../platform/tables/tables.ts";
 import type { Instant, Now } from "../../platform/time.ts";
 import { dueTable } from "../storage/due-index.table.ts";
 import { schemaVersion } from "../storage/request-rows.table.ts";
 
+const entrySchema = () =>
+  z.object({
+    at: storedInstant,
+    requestId: z.string(),
+    /** The position of the first event that the row was written for. */
+    first: z.int(),
+    writtenAt: storedInstant,
+  });
 /** One row of the index of due events of a sink. */
-export interface DueEvents {
-  readonly at: Instant;
-  readonly requestId: string;
-  /** The position of the first event that the row was written for. */
-  readonly first: number;
-  readonly writtenAt: Instant;
-}
-
+export type DueEvents = Immutable<z.output<ReturnType<typeof entrySchema>>>;
 export type DueEventsItem = Omit<DueEvents, "writtenAt">;
 
 /** The columns of a row of the index. Its row key begins with the time. */
 export const dueEventColumns = rowColumns<DueEvents, "at">(
   { kind: "due event", version: schemaVersion, keyed: ["at"] },
-  () =>
-    schemaOf<DueEvents>()(
-      z.object({ at: storedInstant, requestId: z.string(), first: z.int(), writtenAt: storedInstant }),
-    ),
+  entrySchema,
 );
 
 /** Returns the index of due events: one partition for each sink, sorted by time. */

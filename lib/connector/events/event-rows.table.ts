@@ -1,18 +1,14 @@
-import * as z from "zod";
-import { type Stored, storedInstant } from "../../platform/stored.ts";
-import { rowColumns, schemaOf } from "../../platform/tables/row-columns.ts";
+import type { Stored } from "../../platform/stored.ts";
+import { rowColumns } from "../../platform/tables/row-columns.ts";
 import type { Row } from "../../platform/tables/tables.ts";
-import { leaseSchema, replacesSchema, trackingSchema } from "../model/request.ts";
-import { retrySchema } from "../model/retry.ts";
-import { eventTypes } from "../model/states.ts";
 import { schemaVersion } from "../storage/request-rows.table.ts";
 import {
-  deliveryFailures,
+  deliverySchema,
   type EventDelivery,
-  endStates,
   eventsIn,
   type RecordedEvents,
   type RequestEvent,
+  recordedEventsSchema,
 } from "./event.ts";
 
 /** The recorded events of a request, and the state of their delivery to each sink. */
@@ -30,48 +26,8 @@ export const deliveryPrefix = "delivery:";
 export const eventKey = (first: number): string => eventPrefix + String(first).padStart(6, "0");
 export const deliveryKey = (sink: number): string => deliveryPrefix + sink;
 
-const text = z.string();
-const count = z.int();
-
-export const eventColumns = rowColumns<RecordedEvents>({ kind: "event", version: schemaVersion }, () =>
-  schemaOf<RecordedEvents>()(
-    z.object({
-      first: count,
-      at: storedInstant,
-      sinks: z.array(count),
-      shipmentId: text.exactOptional(),
-      customerReference: text.exactOptional(),
-      externalId: text.exactOptional(),
-      tracking: trackingSchema.exactOptional(),
-      serials: z.record(z.string(), text).exactOptional(),
-      events: z.array(
-        z.object({
-          sinks: z.array(count).exactOptional(),
-          type: z.enum(eventTypes),
-          keyId: text.exactOptional(),
-          credential: count.exactOptional(),
-          idpId: text.exactOptional(),
-          mail: count.exactOptional(),
-          errorCode: text.exactOptional(),
-          state: z.enum([...endStates, ...deliveryFailures]).exactOptional(),
-          replaces: replacesSchema.exactOptional(),
-        }),
-      ),
-    }),
-  ),
-);
-
-export const deliveryColumns = rowColumns<EventDelivery>({ kind: "delivery", version: schemaVersion }, () =>
-  schemaOf<EventDelivery>()(
-    z.object({
-      done: count,
-      deliveredAt: z.record(z.string(), storedInstant),
-      givenUp: z.array(count),
-      retry: retrySchema.exactOptional(),
-      lease: leaseSchema.exactOptional(),
-    }),
-  ),
-);
+export const eventColumns = rowColumns<RecordedEvents>({ kind: "event", version: schemaVersion }, recordedEventsSchema);
+export const deliveryColumns = rowColumns<EventDelivery>({ kind: "delivery", version: schemaVersion }, deliverySchema);
 
 export const toEventRow = (recorded: RecordedEvents) => ({
   rowKey: eventKey(recorded.first),

@@ -1,41 +1,60 @@
+import * as z from "zod";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
+import { type Immutable, storedInstant } from "../../platform/stored.ts";
 import type { Instant } from "../../platform/time.ts";
 import { derivedGuid } from "../derived-guid.ts";
-import type { CredentialRequest, Lease, Shipment } from "../model/request.ts";
-import type { Retry } from "../model/retry.ts";
-import { type EventType, requestStates } from "../model/states.ts";
-
-/** What happened, without the time and the names of the request. It has ids and states only. */
-export interface Occurrence {
-  readonly type: EventType;
-  readonly keyId?: string;
-  /** The position of the credential on its security key, from 1. */
-  readonly credential?: number;
-  readonly idpId?: string;
-  /** The number of the PIN email of the key, from 1. It grows with a resend, and if an email was not delivered. */
-  readonly mail?: number;
-  /** The mail service's error code of the last attempt to send the email. */
-  readonly errorCode?: string;
-  /** The state in which the request ended, or why its shipment was not delivered. */
-  readonly state?: (typeof endStates | typeof deliveryFailures)[number];
-  /** The security key that the keys of the started request replace. */
-  readonly replaces?: NonNullable<CredentialRequest["replaces"]>;
-}
+import { type CredentialRequest, leaseSchema, replacesSchema, trackingSchema } from "../model/request.ts";
+import { retrySchema } from "../model/retry.ts";
+import { type EventType, eventTypes, requestStates } from "../model/states.ts";
 
 export const endStates = requestStates.filter(state => state !== "received" && state !== "started");
 export const deliveryFailures = ["lost", "exception"] as const;
 
-/**
- * The names by which people know a request, at the time of an event. Personal data is among them only if the caller chose
- * it as a name: an email is no name.
- */
-export interface EventNames {
-  readonly customerReference?: string;
-  readonly externalId?: string;
-  readonly tracking?: NonNullable<Shipment["tracking"]>;
-  /** Serial numbers by security key. */
-  readonly serials?: Readonly<Record<string, string>>;
-}
+const text = z.string();
+const count = z.int();
+
+/** What happened, without the time and the names of the request. It has ids and states only. */
+const occurrence = {
+  type: z.enum(eventTypes),
+  keyId: text.exactOptional(),
+  /** The position of the credential on its security key, from 1. */
+  credential: count.exactOptional(),
+  idpId: text.exactOptional(),
+  /** The number of the PIN email of the key, from 1. It grows with a resend, and if an email was not delivered. */
+  mail: count.exactOptional(),
+  /** The mail service's error code of the last attempt to send the email. */
+  errorCode: text.exactOptional(),
+  /** The state in which the request ended, or why its shipment was not delivered. */
+  state: z.enum([...endStates, ...deliveryFailures]).exactOptional(),
+  /** The security key that the keys of the started request replace. */
+  replaces: replacesSchema.exactOptional(),
+};
+export type Occurrence = Omit<RecordedEvents["events"][number], "sinks">;
+
+/** Returns the schema of the events of one change of a request, as they are stored in one row. */
+export const recordedEventsSchema = () =>
+  z.object({
+    /** The position of the first event in the request, from 1. */
+    first: count,
+    at: storedInstant,
+    /** The numbers of the sinks that were configured at that time for events of these types. */
+    sinks: z.array(count),
+    /** Stored once for all events of the change, as its names are: a row has little space for the events of 100 credentials. */
+    shipmentId: text.exactOptional(),
+    /**
+     * The names by which people know the request, at the time of the event. Personal data is among them only if the caller
+     * chose it as a name: an email is no name.
+     */
+    customerReference: text.exactOptional(),
+    externalId: text.exactOptional(),
+    tracking: trackingSchema.exactOptional(),
+    /** Serial numbers by security key. */
+    serials: z.record(text, text).exactOptional(),
+    /** `sinks` of an occurrence: those that get it, if some sinks of the change do not want its type. */
+    events: z.array(z.object({ ...occurrence, sinks: z.array(count).exactOptional() })),
+  });
+export type RecordedEvents = Immutable<z.output<ReturnType<typeof recordedEventsSchema>>>;
+export type EventNames = Pick<RecordedEvents, "customerReference" | "externalId" | "tracking" | "serials">;
 
 /** An event of a request, as recorded. */
 export interface RequestEvent extends Occurrence, Omit<EventNames, "serials"> {
@@ -70,33 +89,20 @@ export function eventId({
   return derivedGuid(`event/${what}`);
 }
 
-/** The events of one change of a request, as they are stored in one row. */
-export interface RecordedEvents extends EventNames {
-  /** The position of the first event in the request, from 1. */
-  readonly first: number;
-  readonly at: Instant;
-  /** The numbers of the sinks that were configured at that time for events of these types. */
-  readonly sinks: readonly number[];
-  /** Stored once for all events of the change, as its names are: a row has little space for the events of 100 credentials. */
-  readonly shipmentId?: string;
-  readonly events: readonly RecordedOccurrence[];
-}
-
-/** An occurrence of which some sinks of its change do not want the type: `sinks` has the others. */
-type RecordedOccurrence = Occurrence & { readonly sinks?: readonly number[] };
-
-/** The state of the delivery of a request's events to one sink. The events are sent in order, one after another. */
-export interface EventDelivery {
-  /** The position of the last event that is done: delivered, given up, or not for this sink. */
-  readonly done: number;
-  /** When each event was delivered, by its position. */
-  readonly deliveredAt: Readonly<Record<string, Instant>>;
-  /** The positions of the events that were given up. */
-  readonly givenUp: readonly number[];
-  /** The failed attempts to deliver the next event. The time of the next attempt is in the index of due events. */
-  readonly retry?: Retry;
-  readonly lease?: Lease;
-}
+/** Returns the schema of the delivery of a request's events to one sink. They are sent in order, one after another. */
+export const deliverySchema = () =>
+  z.object({
+    /** The position of the last event that is done: delivered, given up, or not for this sink. */
+    done: count,
+    /** When each event was delivered, by its position. */
+    deliveredAt: z.record(text, storedInstant),
+    /** The positions of the events that were given up. */
+    givenUp: z.array(count),
+    /** The failed attempts to deliver the next event. The time of the next attempt is in the index of due events. */
+    retry: retrySchema.exactOptional(),
+    lease: leaseSchema.exactOptional(),
+  });
+export type EventDelivery = Immutable<z.output<ReturnType<typeof deliverySchema>>>;
 
 /** The delivery of a sink that was not called yet. */
 export const nothingDone: EventDelivery = { done: 0, deliveredAt: {}, givenUp: [] };

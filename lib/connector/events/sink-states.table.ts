@@ -1,31 +1,24 @@
 import * as z from "zod";
 import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
-import { storedInstant } from "../../platform/stored.ts";
-import { rowColumns, schemaOf } from "../../platform/tables/row-columns.ts";
+import { type Immutable, storedInstant } from "../../platform/stored.ts";
+import { rowColumns } from "../../platform/tables/row-columns.ts";
 import type { Tables } from "../../platform/tables/tables.ts";
-import type { Instant } from "../../platform/time.ts";
 import { dueTable } from "../storage/due-index.table.ts";
 import { schemaVersion } from "../storage/request-rows.table.ts";
 
+const stateSchema = () =>
+  z.object({
+    /** The time before which the sink is not called, from its Retry-After. */
+    notBefore: storedInstant.exactOptional(),
+    /** The sink answered 410. It is not called until it has another address or an administrator resumes it. */
+    stopped: z.object({ at: storedInstant, address: z.string() }).exactOptional(),
+    /** The last failed call, and how many calls have failed since the sink accepted one. It is kept when it accepts one again. */
+    failure: z.object({ at: storedInstant, message: z.string(), attempts: z.int().nonnegative() }).exactOptional(),
+  });
 /** The state of a sink, over all requests. */
-export interface SinkState {
-  /** The time before which the sink is not called, from its Retry-After. */
-  readonly notBefore?: Instant;
-  /** The sink answered 410. It is not called until it has another address or an administrator resumes it. */
-  readonly stopped?: { readonly at: Instant; readonly address: string };
-  /** The last failed call, and how many calls have failed since the sink accepted one. It is kept when it accepts one again. */
-  readonly failure?: { readonly at: Instant; readonly message: string; readonly attempts: number };
-}
+export type SinkState = Immutable<z.output<ReturnType<typeof stateSchema>>>;
 
-export const sinkColumns = rowColumns<SinkState>({ kind: "event sink", version: schemaVersion }, () =>
-  schemaOf<SinkState>()(
-    z.object({
-      notBefore: storedInstant.exactOptional(),
-      stopped: z.object({ at: storedInstant, address: z.string() }).exactOptional(),
-      failure: z.object({ at: storedInstant, message: z.string(), attempts: z.int().nonnegative() }).exactOptional(),
-    }),
-  ),
-);
+export const sinkColumns = rowColumns<SinkState>({ kind: "event sink", version: schemaVersion }, stateSchema);
 
 /** The partition of the rows with the state of each sink. */
 const partitionKey = "event_sinks";
