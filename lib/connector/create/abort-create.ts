@@ -4,34 +4,30 @@ import type { Instant } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import type { SecurityKey } from "../model/security-key.ts";
-import { compensate } from "../recovery/compensate.ts";
+import { compensate, type OptionsResponses } from "../recovery/compensate.ts";
 import { failedRequest, withoutOrderIntent } from "../recovery/fail-request.ts";
-import { type Challenges, type IdpAnswers, isUnanswered } from "../recovery/idp-answers.ts";
 import { saveChanges } from "../storage/change-request.ts";
 import { sealIdpState } from "../storage/sealed.ts";
-import { challengeOf } from "./ask-idps.ts";
 
 /**
  * Compensates the completed steps of a create and ends the request as failed. If compensation fails, saves the request without its order
  * intent, with the reason and the IdP states, so that the job compensates it later. Returns `fault`, for the caller to throw.
- * @param idpAnswers the IdPs' answers that are not stored yet
+ * @param responses those of the IdPs that are not stored yet
  */
 export async function abortCreate(
   loaded: LoadedRequest,
   fault: Fault,
   deps: ConnectorDeps,
-  idpAnswers: IdpAnswers = { challenges: new Map(), unanswered: new Set() },
+  responses: OptionsResponses = new Map(),
 ): Promise<Fault> {
   const { id, delivery } = loaded.request.value;
   const keys = securityKeysOf(loaded);
   try {
-    const compensated = await toResult(compensate(id, keys, deps, idpAnswers));
+    const compensated = await toResult(compensate(id, keys, deps, responses));
     if ("error" in compensated)
       deps.log.warn("compensation_failed", { credentialRequestId: id, error: compensated.error });
-    const isCompensated = "value" in compensated && !mayBeginLate(keys, idpAnswers, deps);
-    const sealed = isCompensated
-      ? []
-      : await Promise.all(keys.map(key => withIdpStates(id, key, idpAnswers.challenges, deps)));
+    const isCompensated = "value" in compensated && !mayBeginLate(responses, deps);
+    const sealed = isCompensated ? [] : await Promise.all(keys.map(key => withIdpStates(id, key, responses, deps)));
     const aborted = (current: LoadedRequest) => {
       // After a conflict with the job, or with the create handler's own write: only the handler knows that nothing was ordered.
       if (current !== loaded && !isOpen(current, delivery?.sentAt)) return undefined;
@@ -53,23 +49,21 @@ const isOpen = ({ request }: LoadedRequest, intentAt: Instant | undefined): bool
 };
 
 /** Whether an IdP may still process an unanswered call. The job then compensates again, after the call is certain to be over. */
-const mayBeginLate = (keys: readonly SecurityKey[], idpAnswers: IdpAnswers, { idps }: ConnectorDeps): boolean =>
-  keys.some(({ id, credentials }) =>
-    credentials.some(
-      ({ idpId }, index) => isUnanswered(idpAnswers, id, index) && idps.get(idpId)?.compensateUnanswered !== undefined,
-    ),
+const mayBeginLate = (responses: OptionsResponses, { idps }: ConnectorDeps): boolean =>
+  [...responses].some(
+    ([{ idpId }, response]) => response === "unanswered" && idps.get(idpId)?.compensateUnanswered !== undefined,
   );
 
-/** Returns the security key with the IdP states of its answers, sealed. */
+/** Returns the security key with the IdP states of the responses, sealed. */
 async function withIdpStates(
   requestId: string,
   key: SecurityKey,
-  challenges: Challenges,
+  responses: OptionsResponses,
   { sealer }: Pick<ConnectorDeps, "sealer">,
 ): Promise<SecurityKey> {
   const credentials = key.credentials.map(async (credential, index) => {
-    const challenge = challengeOf(challenges, key.id, index);
-    if (challenge === undefined) return credential;
+    const challenge = responses.get(credential);
+    if (typeof challenge !== "object") return credential;
     return { ...credential, idpState: await sealIdpState(requestId, key.id, index, challenge.idpState, sealer) };
   });
   return { ...key, credentials: await Promise.all(credentials) };

@@ -5,19 +5,15 @@ import type { Instant } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { internalFault, unauthorizedFault, unavailableFault } from "../faults.ts";
 import type { Idp } from "../idp/contract.ts";
-import { unusableOptions } from "../idp/creation-options.ts";
+import { optionsRequestOf, unusableOptions } from "../idp/creation-options.ts";
 import { idpName } from "../model/peer-names.ts";
 import type { Credential, SecurityKey } from "../model/security-key.ts";
 import type { Challenge } from "../model/webauthn.ts";
 import { isNoToken } from "../peers/access-token.ts";
-import { type Challenges, credentialSlot, type IdpAnswers, optionsRequestOf } from "../recovery/idp-answers.ts";
+import type { OptionsResponses } from "../recovery/compensate.ts";
 import { challengeProblem, endsBeforePoll, isShortened } from "./check-challenge.ts";
 import { notConfigured } from "./check-request.ts";
 import type { RequestDraft } from "./draft.ts";
-
-/** Returns the challenge of a credential, if its IdP answered. */
-export const challengeOf = (challenges: Challenges, keyId: string, index: number): Challenge | undefined =>
-  challenges.get(credentialSlot(keyId, index));
 
 /** Why there are no usable creation options: the IdP failed, its challenge is unsuitable, or it is no longer configured. */
 type AskFailure =
@@ -28,18 +24,17 @@ type AskFailure =
 /**
  * Asks the IdP of each credential for creation options, with limited concurrency. Starts no further calls after the first failure.
  * @param until time after which no call is started
- * @returns the challenges, and the first failure
+ * @returns the responses, and the first failure
  */
 export async function askIdps(
   requestId: string,
   keys: readonly SecurityKey[],
   until: Instant,
   deps: Pick<ConnectorDeps, "idps" | "intervals" | "concurrency" | "now" | "log">,
-): Promise<IdpAnswers & { failure?: AskFailure }> {
+): Promise<{ readonly responses: OptionsResponses; readonly failure?: AskFailure }> {
   const { idps, intervals, concurrency, now } = deps;
   const limit = pLimit(concurrency);
-  const challenges = new Map<string, Challenge>();
-  const unanswered = new Set<string>();
+  const responses = new Map<Credential, Challenge | "unanswered">();
   let failure: AskFailure | undefined;
   const logDoubts = doubtLogger(requestId, deps);
   /** Logs what an administrator of the IdP must correct: it concerns every caller. */
@@ -66,12 +61,12 @@ export async function askIdps(
     try {
       const challenge = await idp.creationOptions(optionsRequestOf(requestId, keyId, index, credential), signal);
       // An unusable challenge is kept too: its IdP state is needed to compensate the registration.
-      challenges.set(credentialSlot(keyId, index), challenge);
+      responses.set(credential, challenge);
       const unsuitable = challengeProblem(challenge, key, idp, deps);
       if (unsuitable !== undefined) refuse({ unsuitable }, idp.id, unsuitable);
       logDoubts(idp.id, challenge, key);
     } catch (error) {
-      if (error instanceof PeerFailure && error.kind === "unanswered") unanswered.add(credentialSlot(keyId, index));
+      if (error instanceof PeerFailure && error.kind === "unanswered") responses.set(credential, "unanswered");
       if (error instanceof PeerFailure && error.code === unusableOptions) refuse({ idp, error }, idp.id, error.detail);
       failure ??= { idp, error };
     }
@@ -79,7 +74,7 @@ export async function askIdps(
   await Promise.all(
     keys.flatMap(key => key.credentials.map((credential, index) => limit(ask, key, index, credential))),
   );
-  return { challenges, unanswered, ...(failure && { failure }) };
+  return { responses, ...(failure && { failure }) };
 }
 
 /** Returns a function that logs what is doubtful about a challenge, once for each IdP. */

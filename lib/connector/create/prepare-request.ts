@@ -9,10 +9,10 @@ import type { Challenge } from "../model/webauthn.ts";
 import { bindingOf } from "../peers/bind-response.ts";
 import { encodeCredentialRequest, encodePinRequest, makeResponseKey } from "../peers/exchange-messages.ts";
 import type { PublicKey } from "../peers/jwks.ts";
-import type { Challenges } from "../recovery/idp-answers.ts";
+import type { OptionsResponses } from "../recovery/compensate.ts";
 import { pinResponseKeyPurpose, responseKeyPurpose, sealContext, sealIdpState } from "../storage/sealed.ts";
 import { abortCreate } from "./abort-create.ts";
-import { askIdps, challengeOf, idpFault } from "./ask-idps.ts";
+import { askIdps, idpFault } from "./ask-idps.ts";
 import { findRefusedUser, usersOf } from "./check-users.ts";
 import type { RequestDraft } from "./draft.ts";
 
@@ -36,13 +36,12 @@ export async function prepareRequest(
 ): Promise<PreparedRequest> {
   const keys = securityKeysOf(stored);
   const until = plus(stored.request.value.createdAt, deps.intervals.createMs);
-  const [idpAnswers, transport, checked] = await Promise.all([
+  const [{ responses, failure }, transport, checked] = await Promise.all([
     askIdps(stored.request.value.id, keys, until, deps),
     toResult(deps.delivery.transportKeys()),
     toResult(findRefusedUser(usersOf(keys, deps.idps.defaultId), pathOf, deps)),
   ]);
-  const { challenges, failure } = idpAnswers;
-  const refuse = (fault: Fault) => abortCreate(stored, fault, deps, idpAnswers);
+  const refuse = (fault: Fault) => abortCreate(stored, fault, deps, responses);
   if ("error" in checked) throw await refuse(toFault(checked.error));
   if (checked.value !== undefined) throw await refuse(checked.value);
   if (failure !== undefined) throw await refuse(idpFault(failure, pathOf));
@@ -50,7 +49,7 @@ export async function prepareRequest(
 
   const { id } = stored.request.value;
   const encrypted = await toResult(
-    Promise.all(keys.map(key => encryptKeyRequests(id, key, challenges, transport.value, deps))),
+    Promise.all(keys.map(key => encryptKeyRequests(id, key, responses, transport.value, deps))),
   );
   if ("error" in encrypted) throw await refuse(toFault(encrypted.error));
   return {
@@ -69,15 +68,15 @@ const toFault = (error: unknown): Fault => (error instanceof Fault ? error : int
 async function encryptKeyRequests(
   requestId: string,
   key: SecurityKey,
-  challenges: Challenges,
+  responses: OptionsResponses,
   transportKeys: readonly PublicKey[],
   deps: Pick<ConnectorDeps, "sealer" | "random">,
 ): Promise<{ key: SecurityKey; encryptedRequests: PreparedRequest["encryptedRequests"][number] }> {
   const credentials: Credential[] = [];
   const credentialRequests: string[] = [];
   for (const [index, credential] of key.credentials.entries()) {
-    const challenge = challengeOf(challenges, key.id, index);
-    if (challenge === undefined) throw new Error(`credential ${index} of key ${key.id} has no creation options`);
+    const challenge = responses.get(credential);
+    if (typeof challenge !== "object") throw new Error(`credential ${index} of key ${key.id} has no creation options`);
     const { publicJwk, privateJwk } = await makeResponseKey();
     const context = sealContext(requestId, key.id, responseKeyPurpose(index));
     const responseKey = await deps.sealer.seal(JSON.stringify(privateJwk), context);

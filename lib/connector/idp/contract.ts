@@ -10,7 +10,7 @@ interface UserQuery {
 }
 
 /** The input of a request for creation options. */
-interface OptionsRequest {
+export interface OptionsRequest {
   readonly userId: string;
   readonly relyingPartyId?: string;
   /** Unique to this credential. A registration whose answer was lost is found by it. */

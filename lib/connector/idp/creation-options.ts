@@ -2,8 +2,22 @@ import * as z from "zod";
 import { hasControlCharacters, withoutHiddenCharacters } from "../../platform/hidden-characters.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import type { Credential } from "../model/security-key.ts";
 import type { CreationOptions } from "../model/webauthn.ts";
+import type { OptionsRequest } from "./contract.ts";
 import { relyingPartyId } from "./relying-party-id.ts";
+
+/** Returns the options request of a credential. Its tag is computed from the credential's row, so that a later look-up finds the same. */
+export const optionsRequestOf = (
+  requestId: string,
+  keyId: string,
+  index: number,
+  { userId, relyingPartyId }: Credential,
+): OptionsRequest => ({
+  userId,
+  ...(relyingPartyId && { relyingPartyId }),
+  tag: `${requestId}.${keyId}.${index + 1}`,
+});
 
 /** How a kind of IdP writes binary values. Each schema parses to base64url. */
 interface BinaryForms {

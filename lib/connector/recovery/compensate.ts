@@ -1,10 +1,16 @@
 import pLimit from "p-limit";
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import type { ConnectorDeps } from "../deps.ts";
+import { optionsRequestOf } from "../idp/creation-options.ts";
 import { type Credential, enrollmentId, isOnSite, type SecurityKey } from "../model/security-key.ts";
 import type { Challenge } from "../model/webauthn.ts";
 import { openIdpState } from "../storage/sealed.ts";
-import { credentialSlot, type IdpAnswers, isUnanswered, optionsRequestOf } from "./idp-answers.ts";
+
+/**
+ * What a create got from the IdPs for its credentials: a challenge, or no response, after which the IdP may have begun a registration. A
+ * credential whose IdP was not called or refused is not in it.
+ */
+export type OptionsResponses = ReadonlyMap<Credential, Challenge | "unanswered">;
 
 /**
  * Removes the authenticators of these security keys at the pre-registration API and their registrations at the IdPs. Throws a failure of
@@ -14,9 +20,9 @@ export async function compensate(
   requestId: string,
   keys: readonly SecurityKey[],
   deps: Pick<ConnectorDeps, "idps" | "rfpr" | "intervals" | "concurrency" | "sealer" | "log">,
-  idpAnswers?: IdpAnswers,
+  responses?: OptionsResponses,
 ): Promise<void> {
-  await allEnded([removeAuthenticators(requestId, keys, deps), compensateAtIdps(requestId, keys, deps, idpAnswers)]);
+  await allEnded([removeAuthenticators(requestId, keys, deps), compensateAtIdps(requestId, keys, deps, responses)]);
 }
 
 /** Waits for the end of all, so that a failure of one stops no other. Throws the first failure that may pass, else the first one. */
@@ -30,22 +36,20 @@ async function allEnded(work: readonly (Promise<void> | undefined)[]): Promise<v
 /**
  * Removes the registrations that were started at the IdPs for credentials without a response, including those of unanswered calls, whose
  * ids are not known. Throws the first failure that may pass, else the first one. May be repeated.
- * @param idpAnswers those of a running create; without them, each credential without an IdP state may have an unanswered call
+ * @param responses those of a running create; without them, each credential without an IdP state may have an unanswered call
  */
 export async function compensateAtIdps(
   requestId: string,
   keys: readonly SecurityKey[],
   { concurrency, ...deps }: IdpPorts & Pick<ConnectorDeps, "concurrency">,
-  idpAnswers?: IdpAnswers,
+  responses?: OptionsResponses,
 ): Promise<void> {
   const limit = pLimit(concurrency);
   const compensateCredential = async (key: SecurityKey, index: number, credential: Credential): Promise<void> => {
-    const given = idpAnswers?.challenges.get(credentialSlot(key.id, index))?.idpState;
-    const mayHaveBegun =
-      (given ?? credential.idpState) !== undefined ||
-      idpAnswers === undefined ||
-      isUnanswered(idpAnswers, key.id, index);
-    if (mayHaveBegun) await compensateAtIdp(requestId, key, index, deps, given);
+    const response = responses?.get(credential);
+    const given = response === "unanswered" ? undefined : response?.idpState;
+    if (responses === undefined || response !== undefined || credential.idpState !== undefined)
+      await compensateAtIdp(requestId, key, index, deps, given);
   };
   await allEnded(
     keys.flatMap(key =>
