@@ -75,12 +75,10 @@ export function authenticatorFault(error: PeerFailure, position: number): Fault 
   return error.isTransient ? unavailableFault(error, nothingOrdered) : internalFault(error);
 }
 
-/**
- * Returns the fault of a cancel whose shipment the delivery service did not delete.
- * @param isUnknown whether the service answered that it does not know the shipment
- */
-export function deletionFault(error: PeerFailure, isUnknown: boolean): Fault {
-  if (isUnknown) return new Fault("conflict", "The delivery service does not know the shipment.", { cause: error });
+/** Returns the fault of a cancel whose shipment the delivery service did not delete. */
+export function deletionFault(error: PeerFailure): Fault {
+  if (error.isUnknownThere)
+    return new Fault("conflict", "The delivery service does not know the shipment.", { cause: error });
   if (error.kind === "refused") return tooLateToDelete(error);
   return error.kind === "unauthorized" ? unauthorizedFault(error) : unavailableFault(error);
 }

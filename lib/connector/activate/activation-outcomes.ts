@@ -89,8 +89,7 @@ export function afterFailure(
   deps.log.warn("activation_failed", { keyId: key.id, index, error: failure });
   const reason = failure.detail ?? failure.message;
   if (isRepairable(failure)) {
-    // The IdP may have registered the credential before it answered 5xx, even with Retry-After.
-    const mayBeDone = failure.kind === "unanswered" || failure.kind === "missing" || (failure.status ?? 0) >= 500;
+    const mayBeDone = failure.mayBeDone || failure.kind === "missing";
     const delay = { lastError: reason, retryAfter: failure.retryAfter, mayBeDone: wasTried || mayBeDone };
     return { ...retryLater(index, delay, deps), failure };
   }

@@ -24,6 +24,6 @@ export async function openIdp(
   return idpState === undefined ? "The stored state for the identity provider cannot be decrypted." : { idp, idpState };
 }
 
-/** Whether a call of an IdP may succeed later. A 404 without the IdP's own error code may come from a proxy. */
-export const isRepairable = ({ isTransient, kind, code }: PeerFailure): boolean =>
-  isTransient || kind === "unauthorized" || (kind === "missing" && code === undefined);
+/** Whether a call of an IdP may succeed later. */
+export const isRepairable = ({ isTransient, kind, isUnknownThere }: PeerFailure): boolean =>
+  isTransient || kind === "unauthorized" || (kind === "missing" && !isUnknownThere);

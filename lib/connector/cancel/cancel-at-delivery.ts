@@ -25,11 +25,11 @@ export async function cancelAtDelivery(loaded: LoadedRequest, run: Run, deps: Co
     const error = await orFailure(delivery.deleteShipment(shipmentId));
     if (!(error instanceof PeerFailure)) return current;
     log.warn("shipment_not_deleted", { shipmentId, error });
-    if (!mayBeDone(error)) {
+    if (!error.mayBeDone) {
       // The service no longer knows the shipment after an earlier attempt, so that attempt deleted it.
-      if (isUnknown(error) && deleteSentAt !== undefined) return current;
+      if (error.isUnknownThere && deleteSentAt !== undefined) return current;
       const fate = deleteSentAt === undefined ? "dropped" : fateAfter(error);
-      throw await endCancelRun(current, run, { fault: deletionFault(error, isUnknown(error)), fate }, deps);
+      throw await endCancelRun(current, run, { fault: deletionFault(error), fate }, deps);
     }
     failure = error;
     const found = await readBack(shipmentId, deps);
@@ -42,12 +42,6 @@ export async function cancelAtDelivery(loaded: LoadedRequest, run: Run, deps: Co
   throw await endCancelRun(current, run, { fault: cancelFault(failure), fate: "resumed" }, deps);
 }
 
-/** Whether the service may have deleted the shipment. A gateway answers 5xx, even with `Retry-After`, for a service that has done the work. */
-const mayBeDone = ({ kind, status = 0 }: PeerFailure): boolean => kind === "unanswered" || status >= 500;
-
-/** Whether the service itself, and not a proxy, answered that it does not know the shipment. */
-const isUnknown = ({ kind, code }: PeerFailure): boolean => kind === "missing" && code !== undefined;
-
 /** Returns `dropped` only if the service itself refused: otherwise an earlier attempt may have deleted the shipment. */
 const fateAfter = ({ kind, code }: PeerFailure): CancelFate =>
   kind === "refused" && code !== undefined ? "dropped" : "resumed";
@@ -58,6 +52,6 @@ async function readBack(
   { delivery }: ConnectorDeps,
 ): Promise<"deleted" | "not_produced" | "produced" | undefined> {
   const found = await orFailure(delivery.getShipment(shipmentId));
-  if (found instanceof PeerFailure) return isUnknown(found) ? "deleted" : undefined;
+  if (found instanceof PeerFailure) return found.isUnknownThere ? "deleted" : undefined;
   return isProduced(found.state.id) ? "produced" : "not_produced";
 }

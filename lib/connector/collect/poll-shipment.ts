@@ -53,12 +53,12 @@ export async function pollShipment(loaded: LoadedRequest, run: Run, deps: Connec
     return "failed";
   };
   if (answer instanceof PeerFailure) {
-    const { kind, code } = answer;
     log.warn("poll_failed", { shipmentId, error: answer });
-    if (kind !== "unauthorized" && (kind !== "missing" || code === undefined)) return failed("The shipment", answer);
+    const isUnauthorized = answer.kind === "unauthorized";
+    if (!isUnauthorized && !answer.isUnknownThere) return failed("The shipment", answer);
     const { lease: _, ...unchanged } = leased.request.value;
     await deps.requests.save(leased, { request: unchanged });
-    return kind;
+    return isUnauthorized ? "unauthorized" : "missing";
   }
   try {
     await applyShipment(leased, answer, run, deps);

@@ -34,10 +34,8 @@ export async function probeOtherShipments(
     const read = await callInTurn(deliveryService, run, deps, () => callAndLearn(deliveryService, run, deps, call));
     if (read === "left") return "not_known";
     if (!(read instanceof PeerFailure)) return "knows_others";
-    const { kind, code, isTransient } = read;
-    if (kind === "unauthorized") return "unauthorized";
-    // A 404 without the service's own error code may come from a proxy.
-    if (isTransient || (kind === "missing" && code === undefined)) doubtful += 1;
+    if (read.kind === "unauthorized") return "unauthorized";
+    if (read.isTransient || (read.kind === "missing" && !read.isUnknownThere)) doubtful += 1;
     calls += 1;
     if (calls === maxCalls) break;
   }

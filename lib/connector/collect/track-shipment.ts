@@ -31,7 +31,7 @@ export async function trackShipment(loaded: LoadedRequest, run: Run, deps: Conne
   }
   log.warn("poll_failed", { shipmentId, error: answer });
   if (answer.kind === "unauthorized") return "unauthorized";
-  if (answer.kind === "missing" && answer.code !== undefined) return "missing";
+  if (answer.isUnknownThere) return "missing";
   await saveTracked(loaded, request.delivery, deps, answer.retryAfter);
   return "failed";
 }

@@ -105,10 +105,8 @@ export function notAccepted(
   deps: ConnectorDeps,
 ): StepOutcome {
   deps.log.warn("mail_failed", { keyId: key.id, error: failure });
-  const { kind, status = 0, retryAfter, code } = failure;
-  // The mail service may have sent the email before it answered 5xx, even with Retry-After.
-  if (kind === "unanswered" || status >= 500)
-    return sendLater("The mail service did not confirm the PIN email.", { retryAfter }, deps);
+  const { kind, retryAfter, code } = failure;
+  if (failure.mayBeDone) return sendLater("The mail service did not confirm the PIN email.", { retryAfter }, deps);
   if (kind === "throttled") {
     const nextAt = plus(deps.now(), Math.max(1, retryAfter ?? 60) * 1000);
     return mailAt(nextAt, inDoubt ? undefined : ({ triedAt, ...mail }) => mail);

@@ -93,8 +93,7 @@ export function learnFromCall(
 /** Returns whether a call failed because of the peer. A response about one user or one request does not count. */
 function isFailureOfPeer(failure: PeerFailure | undefined): boolean {
   if (failure === undefined || failure.status === 429) return false;
-  // 403 is about one user, but not if there is no access token. A 404 without the peer's own error code may come from a
-  // proxy.
+  // 403 is about one user, but not if there is no access token.
   if (failure.kind === "unauthorized") return failure.status !== 403 || isNoToken(failure);
-  return failure.isTransient || (failure.kind === "missing" && failure.code === undefined);
+  return failure.isTransient || (failure.kind === "missing" && !failure.isUnknownThere);
 }

@@ -63,6 +63,16 @@ export class PeerFailure extends Error {
   get isTransient(): boolean {
     return this.kind === "unreachable" || this.kind === "unanswered" || this.kind === "throttled";
   }
+
+  /** Whether the peer may have done the work. A gateway answers 5xx, even with `Retry-After`, for a peer that has done it. */
+  get mayBeDone(): boolean {
+    return this.kind === "unanswered" || (this.status ?? 0) >= 500;
+  }
+
+  /** Whether the peer itself says that it does not know what was asked for. A 404 without its error code may be a proxy's. */
+  get isUnknownThere(): boolean {
+    return this.kind === "missing" && this.code !== undefined;
+  }
 }
 
 /** Returns the value of a call, or the failure of its peer. Throws any other error. */
