@@ -12,9 +12,8 @@ import { isStopped } from "../runs/peer-calls.ts";
 import { isLeasedByAnother, isPastDeadline, type Run, retryAfterLease, startRun } from "../runs/run.ts";
 import { type KeyInRun, runStep, type StepResult } from "../runs/run-step.ts";
 import type { Step } from "../runs/step.ts";
-import { withCachedResponses } from "./cached-responses.ts";
 import { fetchPin } from "./fetch-pin.ts";
-import { sendPinMail } from "./send-pin-mail.ts";
+import { sendFetchedPin } from "./send-pin-mail.ts";
 
 /** How often the PIN of a security key may be resent within an hour: more emails help no recipient. */
 const resendsPerHour = 5;
@@ -35,7 +34,7 @@ export async function resendPin(
   const run = startRun("on_demand", deps);
   return withLogFields({ credentialRequestId: requestId }, async () => {
     const start = await loadUnleased(requestId, loaded => mailedKeys(loaded, provisioning), run, deps);
-    const sent = await resendEach(start, openKeys(start, provisioning, run, deps), run, withCachedResponses(deps));
+    const sent = await resendEach(start, openKeys(start, provisioning, run, deps), run, withOneGet(deps));
     deps.log.info("pin_resent", { sent });
     return { sent };
   });
@@ -142,7 +141,7 @@ async function resendEach(
       none = isTransient ? new Fault("unavailable", problem, { retryAfter }) : (none ?? new Fault("conflict", problem));
       continue;
     }
-    const after = await resend({ loaded, keyId, run }, deps);
+    const after = await resend({ loaded, keyId, run }, pin.pin, deps);
     if (after === undefined) none = busy();
     else if (after.loaded === loaded) none = isPastDeadline(run, deps) ? timeIsOver() : mailsPaused(deps);
     else {
@@ -159,15 +158,26 @@ async function resendEach(
 const recent = ({ mail }: SecurityKey, now: Instant): readonly Instant[] =>
   (mail.resentAt ?? []).filter(at => between(at, now) < hours(1));
 
-/** Makes the email due under the next number, so that it is a new email to the mail service, and sends it as the job does. */
-function resend({ loaded, keyId, run }: KeyInRun, deps: ConnectorDeps): Promise<StepResult | undefined> {
+/** Returns ports that get each shipment once: the delivery service returns the PINs of all its security keys together. */
+function withOneGet({ delivery, ...deps }: ConnectorDeps): ConnectorDeps {
+  const got = new Map<string, ReturnType<typeof delivery.getShipment>>();
+  const getShipment = (id: string) => {
+    const shipment = got.get(id) ?? delivery.getShipment(id);
+    got.set(id, shipment);
+    return shipment;
+  };
+  return { ...deps, delivery: { ...delivery, getShipment } };
+}
+
+/** Makes the email due under the next number, so that it is a new email to the mail service, and sends it. */
+function resend({ loaded, keyId, run }: KeyInRun, pin: string, deps: ConnectorDeps): Promise<StepResult | undefined> {
   const at = deps.now();
   const step: Step = {
     intent: key => ({ ...key, mail: nextMail(key, at), due: { queue: queueOf(key), at } }),
     peer: mailService,
     timeLimitMs: deps.intervals.mailCallMs,
     // The mail service is called by the next step.
-    perform: async key => ({ ...(await sendPinMail({ loaded, key }, deps)), isWithoutCall: true }),
+    perform: async key => ({ ...sendFetchedPin({ loaded, key }, pin, deps), isWithoutCall: true }),
   };
   return runStep({ loaded, keyId, run }, step, () => false, deps);
 }

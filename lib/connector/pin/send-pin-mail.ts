@@ -82,26 +82,11 @@ async function afterLookUp(target: Target, { status, code }: MailStatus, deps: C
  */
 async function fetchAndSend(target: Target, inDoubt: boolean, deps: ConnectorDeps): Promise<Step> {
   const { loaded, key } = target;
-  const { now, intervals, log } = deps;
   if (isOverdue(target, deps)) return giveUp(key, deps);
-  const { emailsTo } = loaded.request.value;
-  const to = emailsTo.filter(email => isMailable(email, deps.pinMailDomains));
-  const leftOut = emailsTo.filter(email => !to.includes(email));
-  if (leftOut.length > 0)
-    log.warn("pin_mail_addresses_left_out", { keyId: key.id, count: leftOut.length, of: emailsTo.length });
+  const addresses = addressesOf(target, deps);
+  const { to, leftOut } = addresses;
   if (to.length === 0) return sendLater("No PIN email was sent.", { leftOut, mayBeSent: inDoubt }, deps);
-  const send = (pin: string): Step => {
-    const triedAt = now();
-    return {
-      intent: ({ mail: { leftOut: _, ...mail }, ...rest }) => ({
-        ...rest,
-        mail: { ...mail, number: sendNumber(mail), triedAt, ...(leftOut.length > 0 && { leftOut }) },
-      }),
-      peer: mailService,
-      timeLimitMs: intervals.mailCallMs,
-      perform: current => deliver({ loaded, key: current }, { to, pin, inDoubt }, deps),
-    };
-  };
+  const send = (pin: string): Step => sendStep(target, { ...addresses, pin, inDoubt }, deps);
   return {
     peer: isOnSite(key) ? preRegistrationApi : deliveryService,
     read: async () => {
@@ -117,6 +102,34 @@ async function fetchAndSend(target: Target, inDoubt: boolean, deps: ConnectorDep
   };
 }
 
+/** Returns the step that sends a PIN email for the first time, with a PIN that is fetched already. */
+export const sendFetchedPin = (target: Target, pin: string, deps: ConnectorDeps): Step =>
+  sendStep(target, { ...addressesOf(target, deps), pin, inDoubt: false }, deps);
+
+/** Returns the addresses of the email, without those that `PIN_MAIL_DOMAINS` does not allow. */
+function addressesOf({ loaded, key }: Target, deps: ConnectorDeps): Pick<Send, "to" | "leftOut"> {
+  const { emailsTo } = loaded.request.value;
+  const to = emailsTo.filter(email => isMailable(email, deps.pinMailDomains));
+  const leftOut = emailsTo.filter(email => !to.includes(email));
+  if (leftOut.length > 0)
+    deps.log.warn("pin_mail_addresses_left_out", { keyId: key.id, count: leftOut.length, of: emailsTo.length });
+  return { to, leftOut };
+}
+
+function sendStep({ loaded }: Target, send: Send, deps: ConnectorDeps): Step {
+  const { leftOut } = send;
+  const triedAt = deps.now();
+  return {
+    intent: ({ mail: { leftOut: _, ...mail }, ...rest }) => ({
+      ...rest,
+      mail: { ...mail, number: sendNumber(mail), triedAt, ...(leftOut.length > 0 && { leftOut }) },
+    }),
+    peer: mailService,
+    timeLimitMs: deps.intervals.mailCallMs,
+    perform: current => deliver({ loaded, key: current }, send, deps),
+  };
+}
+
 /** Returns the operation id of one send of a security key. It is the same after a crash. */
 export const operationId = (requestId: string, keyId: string, number: number): string =>
   derivedGuid(`pin-mail/${requestId}/${keyId}/${number}`);
@@ -126,8 +139,9 @@ const operationOf = ({ loaded, key }: Target): string =>
 
 interface Send {
   readonly to: readonly string[];
+  readonly leftOut: readonly string[];
   readonly pin: string;
-  /** An earlier send was not answered. */
+  /** Whether an earlier send was not answered, and the mail service does not know it. */
   readonly inDoubt: boolean;
 }
 
