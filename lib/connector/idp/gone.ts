@@ -1,13 +1,11 @@
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { isUuid } from "./is-uuid.ts";
 
 /** Returns undefined if the IdP reports that the user or the registration is gone. A 404 without the IdP's error code is not the IdP's. */
 export function undefinedIfGone(error: unknown): undefined {
   if (error instanceof PeerFailure && error.isUnknownThere) return undefined;
   throw error;
 }
-
-/** Whether the id of a user is one that no rename changes. */
-export const isUuid = (id: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id);
 
 /**
  * Returns a handler of a revocation whose list of a user's keys cannot be read. Returns undefined if the IdP does not know the id of the user,

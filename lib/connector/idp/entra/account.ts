@@ -3,7 +3,7 @@ import { raceAbort, withTimeoutSignal } from "../../../platform/async/timeout.ts
 import { callPeer, type PeerAccess } from "../../../platform/peers/call-peer.ts";
 import { orFailure, PeerFailure } from "../../../platform/peers/peer-failure.ts";
 import type { AccessTokens } from "../../peers/access-token.ts";
-import { isUuid } from "../gone.ts";
+import { isUuid } from "../is-uuid.ts";
 import { graphUser } from "./wire.ts";
 
 const operation = "user";

@@ -8,7 +8,8 @@ import { type AccessTokens, createAccessTokens } from "../../peers/access-token.
 import { grantByClientCredentials } from "../../peers/grant.ts";
 import type { Idp } from "../contract.ts";
 import { readCreationOptions, unusable } from "../creation-options.ts";
-import { isUuid, undefinedIfGone } from "../gone.ts";
+import { undefinedIfGone } from "../gone.ts";
+import { isUuid } from "../is-uuid.ts";
 import { type IdpDeps, type IdpKind, maxIdpResponseBytes } from "../kind.ts";
 import { createAccounts } from "./account.ts";
 import { withAttestationFormat } from "./attestation-format.ts";

@@ -4,7 +4,7 @@ import { trimEnd } from "../../../platform/trim-end.ts";
 import type { Attestation } from "../../model/webauthn.ts";
 import type { RegisteredCredential, RegistrationQuery } from "../contract.ts";
 import { base64Text, creationOptionsSchema } from "../creation-options.ts";
-import { isUuid } from "../gone.ts";
+import { isUuid } from "../is-uuid.ts";
 
 /** Accepts a body also inside `value`, as some versions of Graph send it. */
 const optionallyWrapped = <T>(body: z.ZodType<T>) =>

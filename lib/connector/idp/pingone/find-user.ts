@@ -1,7 +1,7 @@
 import { callPeer, type PeerAccess } from "../../../platform/peers/call-peer.ts";
 import { PeerFailure } from "../../../platform/peers/peer-failure.ts";
 import type { TokenCall } from "../../peers/access-token.ts";
-import { isUuid } from "../gone.ts";
+import { isUuid } from "../is-uuid.ts";
 import { byUsername, type PingOneUser, pingOneUser, userList } from "./wire.ts";
 
 const operation = "user";
