@@ -4,7 +4,7 @@ import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { isRevoking } from "../model/credential.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
-import { foldName, personList, sortKeyOf } from "../model/request-lists.ts";
+import { foldName, personList } from "../model/request-lists.ts";
 import { isTerminal, type RequestState } from "../model/states.ts";
 import { logAndContinue } from "../runs/queue.ts";
 import { isLeasedByAnother, isPastDeadline, type Run, startRun } from "../runs/run.ts";
@@ -37,8 +37,6 @@ interface EraseReport {
   readonly left: readonly { readonly requestId: string; readonly reason: string }[];
 }
 
-const pageSize = 100;
-
 /**
  * Removes each request that concerns one person: its rows, sealed keys, blobs, and its authenticators at the pre-registration API. Cancels
  * open requests first, and reports those that cannot be cancelled now (C19). May be repeated, also after a crash.
@@ -53,23 +51,17 @@ export async function eraseRecipient(
   const list = personList(who.name);
   const left: EraseReport["left"][number][] = [];
   const requests: ErasedRequest[] = [];
-  let after: string | undefined;
-  for (;;) {
-    const entries = await deps.requests.entries(list, { after, top: pageSize });
-    for (const entry of entries) {
-      const { requestId } = entry;
-      after = sortKeyOf(entry);
-      const end = await withLogFields({ credentialRequestId: requestId }, () =>
-        eraseOne(entry, { who, run, dryRun }, deps).catch((error: unknown): EraseResult => {
-          logAndContinue(error, {}, deps);
-          return { left: "The erasure failed; the log has the reason." };
-        }),
-      );
-      if (end === undefined) continue;
-      if ("left" in end) left.push({ requestId, reason: end.left });
-      else requests.push(end);
-    }
-    if (entries.length < pageSize) break;
+  for await (const entry of deps.requests.allEntries(list)) {
+    const { requestId } = entry;
+    const end = await withLogFields({ credentialRequestId: requestId }, () =>
+      eraseOne(entry, { who, run, dryRun }, deps).catch((error: unknown): EraseResult => {
+        logAndContinue(error, {}, deps);
+        return { left: "The erasure failed; the log has the reason." };
+      }),
+    );
+    if (end === undefined) continue;
+    if ("left" in end) left.push({ requestId, reason: end.left });
+    else requests.push(end);
   }
   // The host's own log has the caller. No log has the person who was erased.
   const erased = requests.length;

@@ -6,7 +6,7 @@ import type { ConnectorDeps } from "../deps.ts";
 import { isRevoking, isUsable } from "../model/credential.ts";
 import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import type { CredentialRequest } from "../model/request.ts";
-import { foldName, personList, sortKeyOf } from "../model/request-lists.ts";
+import { foldName, personList } from "../model/request-lists.ts";
 import type { CredentialFilter } from "../model/revocation.ts";
 import type { Credential, SecurityKey } from "../model/security-key.ts";
 import { isTerminal } from "../model/states.ts";
@@ -44,8 +44,6 @@ interface OffboardReport {
   readonly isComplete: boolean;
 }
 
-const pageSize = 100;
-
 const produced = "The key has been produced, so it cannot be cancelled. Repeat the call when the credential is active.";
 const shared =
   "The request has open credentials of other users. Cancel it, or repeat the call when this one is active.";
@@ -67,31 +65,25 @@ export async function offboardPerson(
   const credentials: OffboardedCredential[] = [];
   /** Whether a request was not read: a create of the person may be between its index rows and its rows, or the rows are damaged. */
   let isUnread = false;
-  let after: string | undefined;
-  for (;;) {
-    const entries = await deps.requests.entries(list, { after, top: pageSize });
-    for (const entry of entries) {
-      after = sortKeyOf(entry);
-      const { requestId } = entry;
-      const read = await toResult(deps.requests.load(requestId));
-      if ("error" in read) {
-        // One that is damaged must not keep the others working.
-        if (isUnavailable(read.error)) throw read.error;
-        logAndContinue(read.error, { credentialRequestId: requestId }, deps);
-        isUnread = true;
-        continue;
-      }
-      const loaded = read.value;
-      if (loaded === undefined) {
-        isUnread ||= !isStaleRow(entry, true, deps);
-        continue;
-      }
-      const done = await withLogFields({ credentialRequestId: requestId }, async () =>
-        dryRun ? { loaded } : offboardRequest(loaded, { leaver, requestedBy, run }, deps),
-      );
-      credentials.push(...reportOf(loaded, done, leaver));
+  for await (const entry of deps.requests.allEntries(list)) {
+    const { requestId } = entry;
+    const read = await toResult(deps.requests.load(requestId));
+    if ("error" in read) {
+      // One that is damaged must not keep the others working.
+      if (isUnavailable(read.error)) throw read.error;
+      logAndContinue(read.error, { credentialRequestId: requestId }, deps);
+      isUnread = true;
+      continue;
     }
-    if (entries.length < pageSize) break;
+    const loaded = read.value;
+    if (loaded === undefined) {
+      isUnread ||= !isStaleRow(entry, true, deps);
+      continue;
+    }
+    const done = await withLogFields({ credentialRequestId: requestId }, async () =>
+      dryRun ? { loaded } : offboardRequest(loaded, { leaver, requestedBy, run }, deps),
+    );
+    credentials.push(...reportOf(loaded, done, leaver));
   }
   const hasEnded = (credential: Credential) => !isUsable(credential) && !isRevoking(credential);
   const isComplete =

@@ -31,6 +31,8 @@ const prefixOf = (list: RequestList): string =>
   "state" in list ? "" : `${createHash("sha256").update(list.name).digest("base64url")}_`;
 const rowKeyOf = (listKey: ListKey, list: RequestList): string => prefixOf(list) + sortKeyOf(listKey);
 
+const pageSize = 100;
+
 /** Returns the lists of requests (docs/storage.md). */
 export function requestLists(tables: Tables, { now, log }: { readonly now: Now; readonly log: Log }) {
   const table = tables.table(listsTable);
@@ -71,6 +73,18 @@ export function requestLists(tables: Tables, { now, log }: { readonly now: Now; 
         if (keys.length > 1 && (await table.transact(partitionKey, actions)) !== undefined) return;
         await Promise.all(keys.map(rowKey => table.remove(partitionKey, rowKey)));
       }),
+
+    /** Yields all entries in the order of creation. Entries may be removed meanwhile. */
+    async *allEntries(list: RequestList): AsyncGenerator<ListEntry> {
+      let after: string | undefined;
+      for (;;) {
+        const page: readonly ListEntry[] = await this.entries(list, { after, top: pageSize });
+        yield* page;
+        const last = page.at(-1);
+        if (last === undefined || page.length < pageSize) return;
+        after = sortKeyOf(last);
+      }
+    },
 
     /** Returns at most `top` entries in the order of creation, after the position `after`. */
     async entries(

@@ -160,6 +160,7 @@ export function requestStore(tables: Tables, { shipmentsTable, events, now, log 
 
     due: due.entries,
     entries: lists.entries,
+    allEntries: (list: RequestList) => lists.allEntries(list),
 
     /**
      * Removes an index row that does not match its request, because its writer is between two writes or stopped there.
