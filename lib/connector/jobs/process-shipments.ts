@@ -1,13 +1,13 @@
 import { emptyReport, plusReport, processSecurityKeys } from "../activate/process-security-keys.ts";
-import { countAllMissing, countMissingShipment } from "../collect/missing-shipment.ts";
+import { countAllMissing, countMissingShipment, countMissingTracked } from "../collect/missing-shipment.ts";
 import { type PollResult, pollShipment } from "../collect/poll-shipment.ts";
 import { probeOtherShipments } from "../collect/probe-other-shipments.ts";
+import { trackShipment } from "../collect/track-shipment.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import type { Due } from "../model/request.ts";
 import { continueAfterPauses, forEachDue } from "../runs/queue.ts";
 import { type Run, startRun } from "../runs/run.ts";
-import { trackShipments } from "./track-shipments.ts";
 
 interface ShipmentsReport {
   /** Polled shipments by the result of the poll. */
@@ -24,57 +24,85 @@ interface ShipmentsReport {
 
 /**
  * Polls every due shipment; of version 1 shipments it also activates the security keys and sends their PINs. Then tracks
- * the shipments on their way. Logs an error and ends the
- * run if the delivery service rejects the connector's token, or if it answers 404 for polled shipments and knows no
- * other one. If it is not known whether it does (`probeOtherShipments`), the 404s are not counted, and the shipments stay
- * due. If a peer throttles, a timer run waits for the end of its Retry-After and continues with the peer's work.
+ * the shipments on their way. Logs an error and ends the run if the delivery service rejects the connector's token, or if
+ * it answers 404 for polled shipments and knows no other one. If it is not known whether it does (`probeOtherShipments`),
+ * the 404s are not counted, and the shipments stay due. If a peer throttles, a timer run waits for the end of its
+ * Retry-After and continues with the peer's work.
  */
 export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): Promise<ShipmentsReport> {
   const run = startRun(mode, deps);
-  const counts: Record<PollResult, number> = {
-    answered: 0,
-    missing: 0,
-    unauthorized: 0,
-    failed: 0,
-    skipped: 0,
-    left: 0,
-  };
-  /** The requests whose shipments got a 404, by id, each with the poll that was due. A run that continues after a wait polls them again. */
-  const missing = new Map<string, Due | undefined>();
-  const poll = async (loaded: LoadedRequest): Promise<boolean> => {
-    const result = await pollShipment(loaded, run, deps);
-    counts[result]++;
-    if (result === "missing") missing.set(loaded.request.value.id, loaded.request.value.due);
-    return result === "left";
-  };
+  const polls = visits("poll", pollShipment, run, deps);
   let left = 0;
   await continueAfterPauses(run, deps, async () => {
-    left = await forEachDue("poll", run, deps, poll, { stopped: () => counts.unauthorized > 0 });
+    left = await polls.visitDue();
   });
+  const { counts, missing } = polls;
   const { answered, failed } = counts;
   const polled = { answered, missing: missing.size, failed };
   const isInDoubt = missing.size > 0 && answered === 0;
-  const others =
-    isInDoubt && counts.unauthorized === 0 ? await probeOtherShipments(missing, run, deps) : "knows_others";
-  const result = counts.unauthorized > 0 ? "unauthorized" : others;
-  if (result === "unauthorized" || result === "knows_none") {
-    if (result === "unauthorized") deps.log.error("delivery_token_refused", {});
+  const known = isInDoubt && !polls.isRefused() ? await probeOtherShipments(missing, run, deps) : "knows_others";
+  const others = polls.isRefused() ? "unauthorized" : known;
+  if (others === "unauthorized" || others === "knows_none") {
+    if (others === "unauthorized") deps.log.error("delivery_token_refused", {});
     else deps.log.error("all_shipments_missing", { count: missing.size });
     await deps.sendEventsAfterJob();
     return { ...polled, activated: 0, tracked: 0, left };
   }
-  if (result === "knows_others")
-    left += await countAllMissing(
-      missing,
-      { queue: "poll", run },
-      loaded => countMissingShipment(loaded, run, deps),
-      deps,
-    );
+  if (others === "knows_others") left += await polls.countMissing(loaded => countMissingShipment(loaded, run, deps));
   let keys = emptyReport;
   await continueAfterPauses(run, deps, async () => {
     keys = plusReport(keys, await processSecurityKeys("shipment_key", run, deps));
   });
-  const track = await trackShipments(run, answered > 0, deps);
+  const tracked = await trackShipments(run, answered > 0, deps);
   await deps.sendEventsAfterJob();
-  return { ...polled, activated: keys.activated, tracked: track.tracked, left: left + keys.left + track.left };
+  return { ...polled, activated: keys.activated, tracked: tracked.answered, left: left + keys.left + tracked.left };
+}
+
+/**
+ * Tracks the due shipments that no credential waits for, until their delivery has ended. It is last in a run and takes the
+ * rest of its time, so that thousands on their way delay no order. An on-demand run also tracks what is due only: callers
+ * run it for responses, as often as they like.
+ * @param knowsOthers whether the delivery service has answered for another shipment in this run: its 404s count then
+ */
+async function trackShipments(run: Run, knowsOthers: boolean, deps: ConnectorDeps) {
+  const tracks = visits("track", trackShipment, run, deps);
+  const left = await tracks.visitDue();
+  if (tracks.isRefused()) deps.log.error("delivery_token_refused", {});
+  const { answered } = tracks.counts;
+  const isCounted = knowsOthers || answered > 0;
+  const uncounted = await tracks.countMissing(loaded => countMissingTracked(loaded, isCounted, deps));
+  return { answered, left: left + uncounted };
+}
+
+/** Returns the visits of a run to the shipments of a queue: what the delivery service says of each. */
+function visits(
+  queue: "poll" | "track",
+  visit: (loaded: LoadedRequest, run: Run, deps: ConnectorDeps) => Promise<PollResult>,
+  run: Run,
+  deps: ConnectorDeps,
+) {
+  const counts = { answered: 0, missing: 0, unauthorized: 0, failed: 0, skipped: 0, left: 0 };
+  /** The requests whose shipments got a 404, by id, each with the work that was due. A run that continues after a wait asks again. */
+  const missing = new Map<string, Due | undefined>();
+  const work = async (loaded: LoadedRequest): Promise<boolean> => {
+    const result = await visit(loaded, run, deps);
+    counts[result]++;
+    const { id, due, trackDue } = loaded.request.value;
+    if (result === "missing") missing.set(id, queue === "poll" ? due : trackDue);
+    return result === "left";
+  };
+  const isRefused = () => counts.unauthorized > 0;
+  return {
+    counts,
+    missing,
+    isRefused,
+    /** Visits the due shipments, until the delivery service does not accept the connector. Returns the number of those that were left. */
+    visitDue: () =>
+      forEachDue(queue, run, deps, work, {
+        ...(queue === "track" && { until: deps.now() }),
+        stopped: isRefused,
+      }),
+    countMissing: (count: (loaded: LoadedRequest) => Promise<void>) =>
+      countAllMissing(missing, { queue, run }, count, deps),
+  };
 }
