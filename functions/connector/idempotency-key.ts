@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** The header of every create (C6). Commas are rejected, because a repeated header arrives as values separated by commas. */
+/** The header of every create (C6). A comma is refused: it joins the values of a repeated header. */
 export const idempotencyKey = z.object({
   "Idempotency-Key": z
     .string()

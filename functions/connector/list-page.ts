@@ -25,7 +25,7 @@ const pageFields = () => ({
     .describe("Where the page begins: from the link to it."),
 });
 
-/** Returns the schema of the query of a list. A filter that is none would go unnoticed: the list would look filtered and be whole. */
+/** Returns the schema of the query of a list. An unknown filter is refused: the list would look filtered. */
 export function listQuery<F extends z.ZodRawShape>(filters: F) {
   const known = z.looseObject({ ...filters, ...pageFields() });
   const accepted = Object.keys(known.shape).join(", ");

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** The id of a credential request in a path, in any case (RFC 9562 section 4). Every text is accepted: one that cannot be an id gets 404. */
+/** The id of a credential request in a path, in any case (RFC 9562 section 4). A text that is no id gets 404. */
 export const requestIdPath = z.object({
   credential_request_id: z.string().toLowerCase().meta({ description: "The credential request id, in any case." }),
 });

@@ -28,8 +28,8 @@ export const connector: Api<ConnectorContext & TokenContext> = {
   name: "connector",
   title: "FIDO credential and shipment connector",
   input: "json",
-  // The longest valid request has about 430 texts of 255 characters and 50 KiB of names. In 155 of the texts a character may have four bytes;
-  // the others are ASCII.
+  // The longest valid request has about 430 texts of 255 characters and 50 KiB of names. In 155 of the texts a
+  // character may have four bytes; the others are ASCII.
   bodyLimitBytes: 393_216,
   refuse,
   endpoints: {

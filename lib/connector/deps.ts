@@ -46,7 +46,7 @@ export interface ConnectorDeps {
   /** What is done about the credentials of a shipment that is lost. */
   readonly onLoss: LossAction;
   readonly intervals: Intervals;
-  /** Maximum number of parallel calls for one credential request, and of requests that one page of a list reads in parallel. */
+  /** Maximum number of parallel calls for one credential request, and of parallel reads for a page of a list. */
   readonly concurrency: number;
   /** The limits of the calls of jobs to each peer. */
   readonly peerLimits: PeerLimits;

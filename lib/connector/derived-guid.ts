@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 
-/** Returns a GUID that is derived from a text. It is the same for the same text, also after a crash and on another host. */
+/** Returns a GUID that is derived from a text, so that a repetition on any host gets the same. */
 export const derivedGuid = (text: string): string =>
   createHash("sha256")
     .update(text)

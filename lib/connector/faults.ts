@@ -28,14 +28,14 @@ const cancelContinues = { consequence: "a job continues the cancel" };
 export const tooLateFault = (): Fault =>
   new Fault("unavailable", "The request took too long; nothing was ordered.", { retryAfter: 30 });
 
-/** Returns the fault of a create whose order intent was not answered by storage: the delivery service was not called. */
+/** Returns the fault of a create whose order intent storage did not answer: nothing was ordered. */
 export const intentFault = (cause: Fault): Fault =>
   new Fault("unavailable", "Storage is not responding; nothing was ordered.", {
     ...(cause.retryAfter !== undefined && { retryAfter: cause.retryAfter }),
     cause,
   });
 
-/** Returns the fault of a create whose transport keys cannot be read. It does not mean that the shipment was refused. */
+/** Returns the fault of a create whose transport keys cannot be read: the shipment was not refused. */
 export function transportKeysFault(error: unknown): Fault {
   if (error instanceof PeerFailure && error.isTransient) return unavailableFault(error, nothingOrdered);
   return new Fault("internal", "The delivery service's transport keys cannot be read.", { cause: error });

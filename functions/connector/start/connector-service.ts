@@ -16,8 +16,8 @@ import { type ConnectorStart, readConnectorSettings } from "./read-connector-set
 import { usesIdpFile } from "./read-idp-settings.ts";
 
 /**
- * Returns the connector. Loads the parser of IdP files only if a file names the IdPs, because it is a quarter of the code
- * that the start would load.
+ * Returns the connector. Loads the parser of IdP files only if a file names the IdPs, because it is a quarter of the
+ * code that the start would load.
  */
 export async function loadConnectorService(environment: Environment): Promise<Service<ConnectorStart>> {
   const parseFile = usesIdpFile(environment)

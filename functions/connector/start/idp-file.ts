@@ -8,8 +8,8 @@ import type { Blobs } from "../../../lib/platform/azure/blobs.ts";
 export type IdpFileLocation = { readonly path: string } | { readonly container: string; readonly blob: string };
 
 /**
- * Parses `IDP_CONFIGURATION_PATH`: an absolute address is a blob, any other text is a path. Returns undefined for an address that is not
- * under the deployment's own blob endpoint.
+ * Parses `IDP_CONFIGURATION_PATH`: an absolute address is a blob, any other text is a path. Returns undefined for an
+ * address that is not under the deployment's own blob endpoint.
  * @param blobEndpoint without a slash at the end
  */
 export function locateIdpFile(pathOrUrl: string, blobEndpoint: string | undefined): IdpFileLocation | undefined {
@@ -34,8 +34,8 @@ function decodePath(path: string): string {
 const pathErrors = ["ENOENT", "ENOTDIR", "EISDIR", "EACCES", "EPERM", "ELOOP", "ENAMETOOLONG", "EINVAL"];
 
 /**
- * Returns the bytes of a file, or a text that says why the path is wrong. Returns undefined if the file cannot be read now but perhaps
- * later, because a mounted share is not available.
+ * Returns the bytes of a file, or a text that says why the path is wrong. Returns undefined if the file cannot be read
+ * now but perhaps later, because a mounted share is not available.
  */
 export function readAtStart(path: string): Uint8Array | string | undefined {
   try {

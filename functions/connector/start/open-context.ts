@@ -38,7 +38,10 @@ export const connectorLimits = {
   idpFileMaxAgeMs: minutes(5),
   /** Wait after a failed read. Until the first read, the connector answers 503. */
   idpFileRetryMs: seconds(30),
-  /** The number of calls that one peer gets from jobs at once. With 8, an IdP of 200 ms takes longer than the host's CPU; with 16 it does not. */
+  /**
+   * The number of calls that one peer gets from jobs at once. With 8, an IdP of 200 ms takes longer than the host's
+   * CPU; with 16 it does not.
+   */
   callsAtOnce: 16,
 };
 

@@ -32,8 +32,8 @@ export const usesIdpFile = (environment: Environment): boolean =>
   connectorSettings.shape.IDP_ENABLE_MULTI_IDP.safeParse(textOf(environment, "IDP_ENABLE_MULTI_IDP")).data === true;
 
 /**
- * Reads the IdPs from the environment, or from the file that it names (C13). Other settings may be invalid: their problems are reported
- * elsewhere. Throws BadSettings with every wrong variable, or every wrong key of the file.
+ * Reads the IdPs from the environment, or from the file that it names (C13). Other settings may be invalid: their
+ * problems are reported elsewhere. Throws BadSettings with every wrong variable, or every wrong key of the file.
  * @param parseFile required if a file names the IdPs
  */
 export function readIdpSettings(environment: Environment, parseFile: IdpFileParser | undefined): IdpSettingsAtStart {
@@ -80,8 +80,8 @@ function readOne(environment: Environment, secretHosts: readonly string[]) {
 const reasonOf = (issue: z.core.$ZodIssue): string => (issue.code === "invalid_type" ? "must be set" : issue.message);
 
 /**
- * Returns the only kind that is in use: a variable is set that the kind requires or that identifies it. Others do not count, because a
- * copied `local.settings.sample.json` sets those with a default.
+ * Returns the only kind that is in use: a variable is set that the kind requires or that identifies it. Others do not
+ * count, because a copied `local.settings.sample.json` sets those with a default.
  */
 function kindIn(environment: Environment): AnyIdpKind {
   const isUsed = (kind: AnyIdpKind) =>

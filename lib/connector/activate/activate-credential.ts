@@ -12,8 +12,8 @@ import { activated, afterFailure, endOverdue, endUnregistered, retryLater } from
 import { type CredentialTarget, openIdp } from "./open-idp.ts";
 
 /**
- * Returns the step that activates one credential of a security key at its IdP. An attempt is stored before it is sent. After an attempt
- * without an answer, the IdP is first asked whether the credential is registered (C8).
+ * Returns the step that activates one credential of a security key at its IdP. An attempt is stored before it is sent.
+ * After an attempt without an answer, the IdP is first asked whether the credential is registered (C8).
  */
 export async function activateCredential(target: CredentialTarget, deps: ConnectorDeps): Promise<Step> {
   const { key, index } = target;
@@ -44,8 +44,8 @@ export async function activateCredential(target: CredentialTarget, deps: Connect
 }
 
 /**
- * Whether no other credential of the user at the IdP gets the same name: keys without a serial number may have equal names, and so have all
- * credentials of one key.
+ * Whether no other credential of the user at the IdP gets the same name: keys without a serial number may have equal
+ * names, and so have all credentials of one key.
  */
 function hasOwnName({ key: { serial, credentials }, index }: CredentialTarget): boolean {
   const { userId: user = "", idpId: idp } = credentials[index] ?? {};

@@ -59,8 +59,9 @@ export function activated(
 }
 
 /**
- * Returns the step that ends a credential which the IdP has not registered. First removes the registration that the IdP began for it, which
- * would count against the user's limit there. The end does not wait for an IdP that does not answer.
+ * Returns the step that ends a credential which the IdP has not registered. First removes the registration that the IdP
+ * began for it, which would count against the user's limit there. The end does not wait for an IdP that does not
+ * answer.
  * @param failure why the activation failed, if it was tried now
  */
 export function endUnregistered(
@@ -76,8 +77,9 @@ export function endUnregistered(
 }
 
 /**
- * Returns the step after a failed activation: a retry if that may help, else the end of the credential. After an earlier attempt without
- * an answer, a refusal is accepted only when a later read-back confirms it, or at once if the IdP offers no read-back.
+ * Returns the step after a failed activation: a retry if that may help, else the end of the credential. After an
+ * earlier attempt without an answer, a refusal is accepted only when a later read-back confirms it, or at once if the
+ * IdP offers no read-back.
  */
 export function afterFailure(
   target: CredentialTarget,

@@ -13,7 +13,10 @@ interface Ending {
   readonly requestId: string;
   readonly key: SecurityKey;
   readonly outcome: StepOutcome;
-  /** Whether the outcome of a poll may wait until an IdP answers: not after the end of the challenges, nor if other credentials are to be activated. */
+  /**
+   * Whether the outcome of a poll may wait until an IdP answers: not after the end of the challenges, nor if other
+   * credentials are to be activated.
+   */
   readonly mayWait: boolean;
 }
 
@@ -25,9 +28,10 @@ interface Polled {
 }
 
 /**
- * Returns the step that removes the registrations which IdPs began for the credentials that a poll ends, and then returns the outcome of the
- * poll: otherwise they would use up the user's limit at the IdP. If an IdP is not responding, the authenticator is polled again, unless its
- * challenges have expired or another credential of it waits for its activation.
+ * Returns the step that removes the registrations which IdPs began for the credentials that a poll ends, and then
+ * returns the outcome of the poll: otherwise they would use up the user's limit at the IdP. If an IdP is not
+ * responding, the authenticator is polled again, unless its challenges have expired or another credential of it waits
+ * for its activation.
  */
 export function compensateEnded({ request, key, outcome }: Polled, deps: ConnectorDeps): Step {
   const after = outcome.change(key, request);
@@ -43,8 +47,8 @@ export function compensateEnded({ request, key, outcome }: Polled, deps: Connect
 }
 
 /**
- * Returns the step that removes the registrations which IdPs began for the credentials at these positions, and then has the outcome. IdPs
- * that keep no state are not called.
+ * Returns the step that removes the registrations which IdPs began for the credentials at these positions, and then has
+ * the outcome. IdPs that keep no state are not called.
  */
 export function compensateFirst([index, ...others]: readonly number[], ending: Ending, deps: ConnectorDeps): Step {
   const { requestId, key, outcome, mayWait } = ending;

@@ -59,7 +59,7 @@ export async function processSecurityKeys(
 /** The report of a run that has done nothing yet. */
 export const emptyReport: KeysReport = { processed: 0, activated: 0, failed: 0, pending: 0, left: 0 };
 
-/** Returns the sum of two reports. The requests that are left are those of the second: it includes those of the first. */
+/** Returns the sum of two reports. `left` is that of the second, which includes that of the first. */
 export const plusReport = (first: KeysReport, second: KeysReport): KeysReport => ({
   processed: first.processed + second.processed,
   activated: first.activated + second.activated,
@@ -73,9 +73,9 @@ type KeyCounts = Omit<KeysReport, "left">;
 
 /**
  * Does the due work of one security key: polls a waiting authenticator, revokes and activates credentials one after
- * another in array order, and sends the PIN email. A credential that must wait, or whose IdP must not be called, does not delay
- * the next one. Stops if the lease is lost. When the time of the run is over, starts no further step and releases the
- * lease.
+ * another in array order, and sends the PIN email. A credential that must wait, or whose IdP must not be called, does
+ * not delay the next one. Stops if the lease is lost. When the time of the run is over, starts no further step and
+ * releases the lease.
  */
 export async function processSecurityKey(
   start: LoadedRequest,
@@ -157,7 +157,7 @@ const waitingOf = ({ credentials }: SecurityKey): readonly number[] =>
 const isPollDue = (key: SecurityKey, run: Run, { now }: ConnectorDeps): boolean =>
   key.enrollment !== undefined && isWaiting(key) && isRetryDue(key.enrollment, run, now());
 
-/** Returns the credentials that are due, each with its work: revocations first, because a lost security key may be misused. */
+/** Returns the due credentials with their work: revocations first, because a lost key may be misused. */
 function dueCredentials({ credentials }: SecurityKey, run: Run, { now }: ConnectorDeps) {
   const all = [...credentials.entries()];
   const revocations = all

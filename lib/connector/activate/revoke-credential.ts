@@ -9,8 +9,8 @@ import type { Step, StepOutcome } from "../runs/step.ts";
 import { type CredentialTarget, isRepairable, openIdp } from "./open-idp.ts";
 
 /**
- * Returns the step that removes a credential at its IdP. The revocation is stored already, and a removal may be repeated, so an attempt without
- * an answer needs no other record.
+ * Returns the step that removes a credential at its IdP. The revocation is stored already, and a removal may be
+ * repeated, so an attempt without an answer needs no other record.
  */
 export async function revokeCredential(target: CredentialTarget, deps: ConnectorDeps): Promise<Step> {
   const { key, index } = target;

@@ -28,8 +28,9 @@ const twoLetters = /^[A-Za-z]{2}$/;
 export const isCountryCode = (code: string): boolean => twoLetters.test(code) && countries.has(code.toUpperCase());
 
 /**
- * Returns why a region is wrong for its country, as the rest of a sentence that begins with the field; undefined if it is right.
- * Accepts values of any type. Returns undefined for one that is not a text, because its own field reports that.
+ * Returns why a region is wrong for its country, as the rest of a sentence that begins with the field; undefined if it
+ * is right. Accepts values of any type. Returns undefined for one that is not a text, because its own field reports
+ * that.
  */
 export function regionProblem(countryCode: unknown, region: unknown): string | undefined {
   const country = typeof countryCode === "string" ? countryCode.toUpperCase() : "";
@@ -52,7 +53,7 @@ export const countryCode = () =>
     .toUpperCase()
     .meta({ minLength: 2, maxLength: 2 });
 
-/** Returns the fields of a mailing address that have the same name in both versions; that of the country differs (specification section 2). */
+/** Returns the fields of a mailing address that both versions name alike (specification section 2). */
 export const addressFields = () => ({
   street_line1: nonEmptyLine().describe("Street and number."),
   street_line2: optionalLine().describe("Further line of the street address."),

@@ -20,8 +20,9 @@ function nullAsAbsent(value: unknown): unknown {
 }
 
 /**
- * A list of 1 to `max` elements. One that is too long is refused without a look at its elements, so that a hostile body costs
- * little; by a transform, because the validator's own shortcut would also skip the checks of every object around it.
+ * A list of 1 to `max` elements. One that is too long is refused without a look at its elements, so that a hostile body
+ * costs little; by a transform, because the validator's own shortcut would also skip the checks of every object around
+ * it.
  */
 export const listOf = <T extends z.ZodType>(element: T, max: number) =>
   z.preprocess((value, context) => {
@@ -31,8 +32,8 @@ export const listOf = <T extends z.ZodType>(element: T, max: number) =>
   }, z.array(element).min(1).max(max));
 
 /**
- * Option of a check of several fields of an object: it runs also if fields are invalid, so that all problems are reported
- * together (C1). The values that it gets may therefore be of any type.
+ * Option of a check of several fields of an object: it runs also if fields are invalid, so that all problems are
+ * reported together (C1). The values that it gets may therefore be of any type.
  */
 export const evenIfInvalid = {
   when: ({ value }: { readonly value: unknown }): boolean =>
@@ -40,12 +41,13 @@ export const evenIfInvalid = {
 };
 
 /**
- * Maximum length, in Unicode code points, of text that the specification does not limit. It is above every limit of the delivery
- * service, so that a text that is too long for that service alone is refused with its error code (decision C5).
+ * Maximum length, in Unicode code points, of text that the specification does not limit. It is above every limit of the
+ * delivery service, so that a text that is too long for that service alone is refused with its error code (decision
+ * C5).
  */
 const textLimit = 255;
 
-/** Outer white space counts too: a longer text is refused before its characters are checked, which takes up to 25 ms for 1 MiB. */
+/** Outer white space counts too. A check of the characters of 1 MiB would take up to 25 ms. */
 const rawTextLimit = 1024;
 
 /** Text without control characters or line breaks. */
@@ -76,8 +78,9 @@ const emailPattern =
   /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z][A-Za-z0-9-]{0,61}[A-Za-z0-9]$/;
 
 /**
- * A mailbox of RFC 5321: dot-atom local part of at most 64 characters, host name with a top-level domain, 254 in all. Neither
- * quoted local parts nor address literals, which mail services seldom take; international domains in their `xn--` form.
+ * A mailbox of RFC 5321: dot-atom local part of at most 64 characters, host name with a top-level domain, 254 in all.
+ * Neither quoted local parts nor address literals, which mail services seldom take; international domains in their
+ * `xn--` form.
  */
 export const email = () =>
   line(254)

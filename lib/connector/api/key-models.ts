@@ -1,6 +1,6 @@
 /**
- * Returns the name of the model that an AAGUID stands for in the FIDO Metadata Service. Undefined for one that is not in the table: it has
- * the models that are ordered most, and grows with the products of the delivery service.
+ * Returns the name of the model that an AAGUID stands for in the FIDO Metadata Service. Undefined for one that is not
+ * in the table: it has the models that are ordered most, and grows with the products of the delivery service.
  */
 export const keyModelOf = (aaguid: string): string | undefined =>
   Object.entries(aaguidsOf).find(([, aaguids]) => aaguids.includes(aaguid))?.[0];

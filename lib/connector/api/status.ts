@@ -44,7 +44,8 @@ const statusKeysV1 = [
 /**
  * Returns the status of version 1.
  * @param values the effective settings as text
- * @param defaultIdp the default IdP, which is shown under the names of the environment variables of its kind, also if a file configures it
+ * @param defaultIdp the default IdP, which is shown under the names of the environment variables of its kind, also if a
+ * file configures it
  */
 export function statusV1(
   values: Readonly<Record<string, string>>,
@@ -77,7 +78,7 @@ export function statusV2(values: Readonly<Record<string, string>>, idps: IdpConf
   return { ...texts, IDP_CONFIGURATIONS: Object.fromEntries([...idps].map(([id, idp]) => [id, shownKeys(idp)])) };
 }
 
-/** Returns the shown settings of an IdP. An unset text is empty. An unset number is absent, because the specification has an integer. */
+/** Returns the shown settings of an IdP. An unset text is empty; an unset number is absent (an integer by contract). */
 function shownKeys(idp: IdpSettings): Readonly<Record<string, unknown>> {
   const values: Readonly<Record<string, unknown>> = idp;
   const kind = kindOf(idp);

@@ -10,8 +10,8 @@ export const isKeptInRegister = (keys: readonly SecurityKey[]): boolean =>
 const nobody = { email: "", firstName: "", lastName: "", company: "", telephone: "", externalId: "" };
 
 /**
- * Returns what the register keeps of an ended request: its security keys, and their credentials with what a removal at the IdP needs. It
- * names what is kept, so that a column that is added to a request is not kept by mistake.
+ * Returns what the register keeps of an ended request: its security keys, and their credentials with what a removal at
+ * the IdP needs. It names what is kept, so that a column that is added to a request is not kept by mistake.
  */
 export function archived({ request, keys }: RequestValues): RequestValues {
   const { id, origin, state, createdAt, terminalAt = createdAt, delivery, eventCount } = request;

@@ -11,8 +11,9 @@ import { type CancelFate, endCancelRun, renewCancelLease } from "./cancel-lease.
 const maxAttempts = 2;
 
 /**
- * Deletes the shipment at the delivery service. The time of the first attempt is stored before the call, and a call without an answer is
- * read back before it is repeated (C19). Throws a Fault if the shipment was not deleted, or if that is not known.
+ * Deletes the shipment at the delivery service. The time of the first attempt is stored before the call, and a call
+ * without an answer is read back before it is repeated (C19). Throws a Fault if the shipment was not deleted, or if
+ * that is not known.
  */
 export async function cancelAtDelivery(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<LoadedRequest> {
   const { delivery, now, log } = deps;

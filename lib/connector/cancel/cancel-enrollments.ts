@@ -4,8 +4,9 @@ import type { ConnectorDeps } from "../deps.ts";
 import { enrollmentId, type SecurityKey } from "../model/security-key.ts";
 
 /**
- * Cancels authenticators at the pre-registration API (C12). An authenticator that is unknown there counts as cancelled, and so do all if
- * the deployment no longer has the API, which is logged. May be repeated. Returns the ids of those that were already enrolled, and the first failure.
+ * Cancels authenticators at the pre-registration API (C12). An authenticator that is unknown there counts as cancelled,
+ * and so do all if the deployment no longer has the API, which is logged. May be repeated. Returns the ids of those
+ * that were already enrolled, and the first failure.
  */
 export async function cancelEnrollments(
   requestId: string,

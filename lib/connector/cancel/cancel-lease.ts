@@ -8,12 +8,15 @@ import type { CredentialRequest } from "../model/request.ts";
 import { newLease, type Run, retryAfterLease } from "../runs/run.ts";
 import { saveChanges } from "../storage/change-request.ts";
 
-/** What becomes of a cancel that is not done. `dropped`: the request continues as before; `resumed`: process-credential-requests tries again. */
+/**
+ * What becomes of a cancel that is not done. `dropped`: the request continues as before; `resumed`:
+ * process-credential-requests tries again.
+ */
 export type CancelFate = "dropped" | "resumed";
 
 /**
- * Takes or renews the lease right before calls that change something. Also schedules process-credential-requests for its end, in case this
- * process dies. Throws Fault `conflict` if a job or another cancel works on the request.
+ * Takes or renews the lease right before calls that change something. Also schedules process-credential-requests for
+ * its end, in case this process dies. Throws Fault `conflict` if a job or another cancel works on the request.
  * @param more further fields of `cancelling`
  */
 export async function renewCancelLease(
@@ -34,8 +37,8 @@ export async function renewCancelLease(
 }
 
 /**
- * Releases the lease, and returns the fault for the caller. Throws if the cancel cannot be dropped because storage is not responding: a job
- * will resume it, so the caller must not read that nothing was cancelled.
+ * Releases the lease, and returns the fault for the caller. Throws if the cancel cannot be dropped because storage is
+ * not responding: a job will resume it, so the caller must not read that nothing was cancelled.
  */
 export async function endCancelRun(
   loaded: LoadedRequest,
@@ -58,7 +61,7 @@ export async function endCancelRun(
   return fault;
 }
 
-/** Changes the request's row, and retries on a conflict while this run has the lease. Returns undefined when the lease is lost. */
+/** Changes the request's row, and retries a conflict while this run has the lease; undefined without it. */
 function rewriteRequest(
   loaded: LoadedRequest,
   { owner }: Run,

@@ -12,10 +12,10 @@ import { loadRequest } from "../storage/change-request.ts";
 import { performCancel } from "./perform-cancel.ts";
 
 /**
- * Cancels the security keys of a request that are not produced yet. Those that are produced continue. Cancelling a cancelled request
- * changes nothing (C19). Returns the current request.
- * Throws Fault `not_found`; `conflict` if nothing can be cancelled now; `unavailable` if a peer, storage or Key Vault is not responding, and then
- * the job continues the cancel.
+ * Cancels the security keys of a request that are not produced yet. Those that are produced continue. Cancelling a
+ * cancelled request changes nothing (C19). Returns the current request. Throws Fault `not_found`; `conflict` if nothing
+ * can be cancelled now; `unavailable` if a peer, storage or Key Vault is not responding, and then the job continues the
+ * cancel.
  */
 export async function cancelRequest(requestId: string, deps: ConnectorDeps): Promise<LoadedRequest> {
   const loaded = await loadRequest(requestId, deps);

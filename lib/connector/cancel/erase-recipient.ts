@@ -38,8 +38,9 @@ interface EraseReport {
 }
 
 /**
- * Removes each request that concerns one person: its rows, sealed keys, blobs, and its authenticators at the pre-registration API. Cancels
- * open requests first, and reports those that cannot be cancelled now (C19). May be repeated, also after a crash.
+ * Removes each request that concerns one person: its rows, sealed keys, blobs, and its authenticators at the
+ * pre-registration API. Cancels open requests first, and reports those that cannot be cancelled now (C19). May be
+ * repeated, also after a crash.
  * @param options with `dryRun`, changes nothing and reports the requests that it would cancel and delete
  */
 export async function eraseRecipient(
@@ -102,7 +103,7 @@ async function eraseOne(
   return erased;
 }
 
-/** Returns the request once it has ended, after a cancel if it is open, and if no job has a lease on it. Otherwise returns the reason. */
+/** Returns the request that has ended, by a cancel if it was open, and is not leased; otherwise the reason. */
 async function requireEnded(
   loaded: LoadedRequest,
   run: Run,

@@ -17,8 +17,8 @@ import { cancelRequest } from "./cancel-request.ts";
 import { revokeSelected } from "./revoke-now.ts";
 
 /**
- * The person who leaves: a user, at one IdP or at all, or a recipient, whose credentials are those of the users with the email or the
- * external id of the recipient. Letter case does not count.
+ * The person who leaves: a user, at one IdP or at all, or a recipient, whose credentials are those of the users with
+ * the email or the external id of the recipient. Letter case does not count.
  */
 export type Leaver = { readonly userId: string; readonly idpId?: string | undefined } | { readonly email: string };
 
@@ -50,8 +50,8 @@ const shared =
 const otherUser = "The recipient's request has a credential of this user. If it is the same person, name the user_id.";
 
 /**
- * Cancels the open requests of a person who leaves, and revokes the person's active credentials at the IdPs, also those of archived
- * requests. Credentials of other people stay. May be repeated: what is done is not done again.
+ * Cancels the open requests of a person who leaves, and revokes the person's active credentials at the IdPs, also those
+ * of archived requests. Credentials of other people stay. May be repeated: what is done is not done again.
  * @param options with `dryRun`, changes nothing and reports what it would do
  */
 export async function offboardPerson(
@@ -63,7 +63,7 @@ export async function offboardPerson(
   const run = startRun("on_demand", deps);
   const list = personList("email" in leaver ? leaver.email : leaver.userId);
   const credentials: OffboardedCredential[] = [];
-  /** Whether a request was not read: a create of the person may be between its index rows and its rows, or the rows are damaged. */
+  /** Whether a request was not read: its create may be between index rows and rows, or its rows are damaged. */
   let isUnread = false;
   for await (const entry of deps.requests.allEntries(list)) {
     const { requestId } = entry;
@@ -101,8 +101,8 @@ interface Done {
 }
 
 /**
- * Revokes what is active, and cancels the request if all that is open is the person's. The revocations come first, and a failure of one
- * does not prevent the other: a key in production would keep another one of the request working.
+ * Revokes what is active, and cancels the request if all that is open is the person's. The revocations come first, and
+ * a failure of one does not prevent the other: a key in production would keep another one of the request working.
  */
 async function offboardRequest(
   start: LoadedRequest,
@@ -133,7 +133,7 @@ async function offboardRequest(
   return attempt(revoked, "cancel", () => cancelRequest(id, deps));
 }
 
-/** Returns the credentials of the request that the report lists, with the action that the present state of the request allows. */
+/** Returns the credentials of the request that the report lists, each with the action that is possible now. */
 function plannedFor(loaded: LoadedRequest, leaver: Leaver): readonly OffboardedCredential[] {
   const { value: request } = loaded.request;
   const filter = filterOf(leaver, request);

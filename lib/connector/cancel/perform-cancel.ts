@@ -19,9 +19,10 @@ import { endCancelRun, renewCancelLease } from "./cancel-lease.ts";
 const cancelledByCaller = "The request was cancelled.";
 
 /**
- * Cancels a request at its peers first and in its rows last: deletes the shipment, cancels authenticators that are not enrolled, and
- * compensates at the IdPs. If the shipment cannot be deleted, nothing is cancelled. The cancel is recorded before the first call, so that
- * a job continues it after a crash (C19). Returns the current request. Throws Fault `conflict`, `unavailable` or `internal`.
+ * Cancels a request at its peers first and in its rows last: deletes the shipment, cancels authenticators that are not
+ * enrolled, and compensates at the IdPs. If the shipment cannot be deleted, nothing is cancelled. The cancel is
+ * recorded before the first call, so that a job continues it after a crash (C19). Returns the current request. Throws
+ * Fault `conflict`, `unavailable` or `internal`.
  */
 export async function performCancel(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<LoadedRequest> {
   let current = await renewCancelLease(loaded, run, {}, deps);
@@ -54,7 +55,7 @@ export async function performCancel(loaded: LoadedRequest, run: Run, deps: Conne
   return cancelled;
 }
 
-/** Writes the cancelled states, and retries on a conflict: security keys that were cancelled at their peer are never produced. */
+/** Writes the cancelled states, and retries a conflict: keys that were cancelled at their peer are never produced. */
 async function writeCancelled(
   loaded: LoadedRequest,
   keyIds: readonly string[],

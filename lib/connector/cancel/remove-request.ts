@@ -10,8 +10,8 @@ import { removeAuthenticators } from "../recovery/compensate.ts";
 import { archived } from "./archive.ts";
 
 /**
- * Removes the data of a request from storage and from the pre-registration API. Each step may be repeated; the rows are removed last. Returns
- * false if the request was changed meanwhile: its rows are kept then.
+ * Removes the data of a request from storage and from the pre-registration API. Each step may be repeated; the rows are
+ * removed last. Returns false if the request was changed meanwhile: its rows are kept then.
  * @param erasing set for an erasure: its claim keeps no answer, and `foundBy` is the list of the person who is erased
  */
 export async function removeRequest(
@@ -24,8 +24,8 @@ export async function removeRequest(
 }
 
 /**
- * Removes the data of a request like `removeRequest`, except what the register of security keys keeps. Each step may be repeated; the rows
- * are changed last. Returns false if another writer has changed them at the same time.
+ * Removes the data of a request like `removeRequest`, except what the register of security keys keeps. Each step may be
+ * repeated; the rows are changed last. Returns false if another writer has changed them at the same time.
  */
 export async function archiveRequest(loaded: LoadedRequest, deps: ConnectorDeps): Promise<boolean> {
   await removeOutside(loaded, deps);
@@ -42,8 +42,8 @@ async function removeOutside(loaded: LoadedRequest, deps: ConnectorDeps, how?: {
 }
 
 /**
- * Saves the outcome of a request in its claim before the request's rows are removed, so that its Idempotency-Key does not order again. Keeps
- * only the kind and the code of a refusal.
+ * Saves the outcome of a request in its claim before the request's rows are removed, so that its Idempotency-Key does
+ * not order again. Keeps only the kind and the code of a refusal.
  * @param erased whether the claim must not keep the answer
  */
 async function concludeClaim(

@@ -21,9 +21,9 @@ export interface RevocationScope {
 }
 
 /**
- * Revokes the active credentials of a scope: stores the revocations, then calls the IdPs; a job continues what is left. Credentials
- * that are still open stay as they are. Returns the current request, and whether all active credentials are revoked.
- * Throws Fault `not_found`; `conflict` if no credential is active.
+ * Revokes the active credentials of a scope: stores the revocations, then calls the IdPs; a job continues what is left.
+ * Credentials that are still open stay as they are. Returns the current request, and whether all active credentials are
+ * revoked. Throws Fault `not_found`; `conflict` if no credential is active.
  */
 export async function revokeNow(
   { requestId, keyId, credential }: RevocationScope,
@@ -81,8 +81,8 @@ function requireActive(credentials: readonly Credential[]): void {
 }
 
 /**
- * Saves revocations of all active credentials that `filter` selects, in one write. Calls no IdP: the due work of the security keys does. Returns the current request. Throws
- * Fault `not_found` if the request was deleted meanwhile.
+ * Saves revocations of all active credentials that `filter` selects, in one write. Calls no IdP: the due work of the
+ * security keys does. Returns the current request. Throws Fault `not_found` if the request was deleted meanwhile.
  */
 export async function requestRevocation(
   loaded: LoadedRequest,

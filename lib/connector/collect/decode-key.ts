@@ -12,11 +12,11 @@ import { isOpened, openAttestation, unusable } from "./open-attestation.ts";
 import { openPin } from "./open-pin.ts";
 
 /**
- * Opens the responses of a security key, and stores them as received before any row names them. Open credentials whose challenge has
- * expired end. Throws PeerFailure if the signing keys cannot be read.
+ * Opens the responses of a security key, and stores them as received before any row names them. Open credentials whose
+ * challenge has expired end. Throws PeerFailure if the signing keys cannot be read.
  * @param responses undefined if none were received
- * @returns a function that applies the responses to the current security key, of which only credentials without a response change, and the
- *   number of responses that opened with the response key at their position
+ * @returns a function that applies the responses to the current security key, of which only credentials without a
+ * response change, and the number of responses that opened with the response key at their position
  */
 export async function decodeKey(
   request: CredentialRequest,
@@ -53,8 +53,8 @@ export async function decodeKey(
 }
 
 /**
- * Stores responses merged with earlier ones: the response that a credential was decoded from stays, and so do those that the peer no
- * longer returns. Returns the name of the blob. Throws PeerFailure if the signing keys cannot be read.
+ * Stores responses merged with earlier ones: the response that a credential was decoded from stays, and so do those
+ * that the peer no longer returns. Returns the name of the blob. Throws PeerFailure if the signing keys cannot be read.
  */
 async function storeResponses(
   requestId: string,
@@ -74,7 +74,10 @@ async function storeResponses(
   return responses.put(requestId, id, { ...kept, ...received, ...(pin && { pin }), credentials: merged });
 }
 
-/** Returns the PIN response to keep: the later one, but the earlier one if the later does not open. A peer that purges a PIN may send another text. */
+/**
+ * Returns the PIN response to keep: the later one, but the earlier one if the later does not open. A peer that purges a
+ * PIN may send another text.
+ */
 async function pinToKeep(
   requestId: string,
   key: SecurityKey,
@@ -85,7 +88,10 @@ async function pinToKeep(
   return "pin" in (await openPin(requestId, key, later, deps)) ? later : earlier;
 }
 
-/** Returns an open credential after its response, or after the expiry of its challenge. @param result undefined if there is none */
+/**
+ * Returns an open credential after its response, or after the expiry of its challenge.
+ * @param result undefined if there is none
+ */
 function withResponse(
   credential: Credential,
   result: Attestation | string | undefined,

@@ -12,9 +12,9 @@ import { decodeKey } from "./decode-key.ts";
 const readyStates = [103, 104, 105, 106];
 
 /**
- * Returns all shipped security keys in order, with their responses applied, and the number of responses that opened with the response key at
- * their position. Open credentials whose challenge has expired end.
- * Throws PeerFailure if the signing keys cannot be read.
+ * Returns all shipped security keys in order, with their responses applied, and the number of responses that opened
+ * with the response key at their position. Open credentials whose challenge has expired end. Throws PeerFailure if the
+ * signing keys cannot be read.
  * @param shipment undefined if the delivery service was not asked
  */
 export async function decodeShipment(
@@ -40,7 +40,7 @@ export async function decodeShipment(
 export const readyItems = ({ state, items }: DeliveryShipment): DeliveryShipment["items"] =>
   readyStates.includes(state.id) ? items : [];
 
-/** Whether the challenge of every shipped credential without a response has expired, so that the delivery service need not be asked. */
+/** Whether the challenge of every shipped credential without a response has expired: no poll helps then. */
 export const isTooLateForAll = (loaded: LoadedRequest, deps: ConnectorDeps): boolean =>
   shippedItems(securityKeysOf(loaded))
     .flat()

@@ -10,8 +10,8 @@ import { readyItems } from "./decode-shipment.ts";
 const triedResponses = 3;
 
 /**
- * Finds out which request a tentatively linked shipment belongs to, if no response opens with the response key at its position. The
- * responses may be at wrong positions, so they are compared with all response keys of the request (C11).
+ * Finds out which request a tentatively linked shipment belongs to, if no response opens with the response key at its
+ * position. The responses may be at wrong positions, so they are compared with all response keys of the request (C11).
  * @returns `unknown` if nothing is proven, because responses are missing, malformed or damaged
  */
 export async function findShipmentOwner(
@@ -42,8 +42,8 @@ export async function findShipmentOwner(
 }
 
 /**
- * Returns the response keys of all credentials and PINs, or undefined if one of them does not open. A request that was restored from before
- * its keys were stored has none.
+ * Returns the response keys of all credentials and PINs, or undefined if one of them does not open. A request that was
+ * restored from before its keys were stored has none.
  */
 async function openResponseKeys(
   requestId: string,

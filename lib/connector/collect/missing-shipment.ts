@@ -16,9 +16,10 @@ import { saveTracked } from "./track-shipment.ts";
 
 /**
  * Counts a 404 with the delivery service's own error object. After 3 of them over at least `shipmentMissingMs`, the
- * shipment counts as cancelled (C10): the registrations that were started at the IdPs are removed, and its security keys end. Waits for an
- * IdP that is not responding; not for one that refuses. Call it only if the service has answered for other shipments. Does nothing while
- * another run polls the shipment: it may get responses, and counts a 404 itself.
+ * shipment counts as cancelled (C10): the registrations that were started at the IdPs are removed, and its security
+ * keys end. Waits for an IdP that is not responding; not for one that refuses. Call it only if the service has answered
+ * for other shipments. Does nothing while another run polls the shipment: it may get responses, and counts a 404
+ * itself.
  */
 export async function countMissingShipment(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<void> {
   const { now, intervals, log } = deps;
@@ -48,8 +49,8 @@ const isGone = ({ missing }: Delivery, { now, intervals }: ConnectorDeps): boole
   missing !== undefined && missing.count >= 3 && plus(missing.since, intervals.shipmentMissingMs) <= now();
 
 /**
- * Counts a 404 of a tracked shipment in the same way. It then is not tracked any more, and its delivery is `unknown`: the
- * service may remove a shipment some time after it was delivered.
+ * Counts a 404 of a tracked shipment in the same way. It then is not tracked any more, and its delivery is `unknown`:
+ * the service may remove a shipment some time after it was delivered.
  * @param isCounted whether the service has answered for other shipments
  */
 export function countMissingTracked(loaded: LoadedRequest, isCounted: boolean, deps: ConnectorDeps): Promise<void> {

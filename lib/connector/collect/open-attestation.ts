@@ -8,7 +8,7 @@ import { openSealed, responseKeyPurpose } from "../storage/sealed.ts";
 
 const noResponseKey = "no response key";
 
-/** The reason for which a response cannot be used yet: the response key may open once Key Vault has its key version again. */
+/** Why a response cannot be used yet: the response key opens once Key Vault has its key version again. */
 export const undecryptableKey = "its response key cannot be decrypted";
 
 const unopenedReasons = ["undecryptable", "malformed", noResponseKey, undecryptableKey];
@@ -21,8 +21,9 @@ export const isOpened = (result: Attestation | string): boolean =>
 export const unusable = (reason: string): string => `The key maker's response cannot be used: ${reason}.`;
 
 /**
- * Returns the attestation in a response, or why the response cannot be used for this credential. The position of a response names its
- * credential, and the response key proves it (C11). Throws PeerFailure if the signing keys cannot be read.
+ * Returns the attestation in a response, or why the response cannot be used for this credential. The position of a
+ * response names its credential, and the response key proves it (C11). Throws PeerFailure if the signing keys cannot be
+ * read.
  */
 export async function openAttestation(
   requestId: string,

@@ -13,8 +13,8 @@ import type { PeerCall, StepOutcome } from "../runs/step.ts";
 import { decodeKey } from "./decode-key.ts";
 
 /**
- * Returns the step that polls the pre-registration API for one authenticator. Credentials whose response opens, has a valid signature and
- * matches this request become `activation_pending`.
+ * Returns the step that polls the pre-registration API for one authenticator. Credentials whose response opens, has a
+ * valid signature and matches this request become `activation_pending`.
  */
 export function pollAuthenticator(request: CredentialRequest, deps: ConnectorDeps) {
   return {
@@ -36,7 +36,8 @@ export function pollAuthenticator(request: CredentialRequest, deps: ConnectorDep
 
 /**
  * Returns the outcome of a poll.
- * @param enrollment undefined if the pre-registration API was not called, because every challenge of the authenticator has expired
+ * @param enrollment undefined if the pre-registration API was not called, because every challenge of the authenticator
+ * has expired
  */
 async function applyEnrollment(
   request: CredentialRequest,
@@ -89,8 +90,8 @@ function afterFailure(keyId: string, error: PeerFailure, deps: ConnectorDeps): S
 }
 
 /**
- * Returns the change that ends the credentials as cancelled. What a cancel of the connector has cancelled is ended by the cancel, after it
- * has compensated at the IdPs: it may have begun while the call of the poll was under way.
+ * Returns the change that ends the credentials as cancelled. What a cancel of the connector has cancelled is ended by
+ * the cancel, after it has compensated at the IdPs: it may have begun while the call of the poll was under way.
  */
 const endCancelled =
   (reason: string, deps: Pick<ConnectorDeps, "now" | "intervals">): StepOutcome["change"] =>

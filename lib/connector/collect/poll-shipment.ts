@@ -23,8 +23,8 @@ export type PollResult = "answered" | "missing" | "unauthorized" | "failed" | "s
 const errorStates = [8, 9, 99, 105, 106];
 
 /**
- * Asks the delivery service for one shipment and saves its state and responses. Credentials whose response decrypts, is signed by the key
- * maker and matches this request become `activation_pending` (C10, C11).
+ * Asks the delivery service for one shipment and saves its state and responses. Credentials whose response decrypts, is
+ * signed by the key maker and matches this request become `activation_pending` (C10, C11).
  */
 export async function pollShipment(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<PollResult> {
   const { now, intervals, delivery, log } = deps;
@@ -108,7 +108,7 @@ function withConfirmedLink(request: CredentialRequest): CredentialRequest {
   return { ...request, delivery: { ...request.delivery, shipment } };
 }
 
-/** Unlinks a tentative shipment whose responses are for other response keys, so it belongs to another request. The look-up continues. */
+/** Unlinks a tentative shipment whose responses are for keys of another request. The look-up continues. */
 async function unlinkShipment(leased: LoadedRequest, deps: ConnectorDeps): Promise<void> {
   const request = leased.request.value;
   const { shipment: { id: shipmentId } = { id: "" }, missing, ...delivery } = request.delivery ?? {};

@@ -11,15 +11,16 @@ const maxCalls = 3;
 /**
  * What the delivery service says of shipments that it returned in earlier runs:
  * - `knows_others`: it knows one, so it has deleted the shipments that it does not know.
- * - `knows_none`: it knows none of those that were asked for, or there are none. Probably its address or the organization of
- *   the connector's token is wrong.
+ * - `knows_none`: it knows none of those that were asked for, or there are none. Probably its address or the
+ *   organization of the connector's token is wrong.
  * - `unauthorized`: it does not accept the connector.
  * - `not_known`: it is not responding.
  */
 type ProbeResult = "knows_others" | "knows_none" | "unauthorized" | "not_known";
 
 /**
- * Asks the delivery service for up to three shipments of other requests, to find out what its 404s in this run mean (C10).
+ * Asks the delivery service for up to three shipments of other requests, to find out what its 404s in this run mean
+ * (C10).
  * @param missing the ids of the requests whose shipments got a 404 in this run
  */
 export async function probeOtherShipments(

@@ -13,7 +13,7 @@ export type ResponseStore = ReturnType<typeof responseBlobs>;
 /** Returns the responses of security keys, one blob for each content that a security key has had. */
 export function responseBlobs(blobs: Blobs) {
   return {
-    /** Stores the responses of a security key, and keeps what was stored before. Returns the blob name, which its row keeps. */
+    /** Stores the responses of a security key beside former ones. Returns the blob name for its row. */
     async put(requestId: string, keyId: string, responses: KeyResponses): Promise<string> {
       const content = JSON.stringify(responses);
       const hash = createHash("sha256").update(content).digest("hex").slice(0, 32);

@@ -7,7 +7,7 @@ import { withLostRevoked } from "../model/revocation.ts";
 import { rolledUp } from "../model/roll-up.ts";
 import type { SecurityKey } from "../model/security-key.ts";
 
-/** Returns the request with its lease released and its next poll: at the peer's Retry-After, else with back-off from 1 to 6 hours. */
+/** Returns the unleased request with its next poll: at the peer's Retry-After, else after 1 to 6 hours. */
 function withNextPoll(request: CredentialRequest, deps: ConnectorDeps, retryAfter?: number): CredentialRequest {
   const { shipmentPoll, retry } = deps.intervals;
   const backOff = retryAfter === undefined ? shipmentPoll : { minMs: retry.minMs, maxMs: retry.minMs };
@@ -25,7 +25,7 @@ export async function pollLater(
   await saveUnlessChanged(leased, { request }, deps);
 }
 
-/** Saves the changes of a poll. Polling ends when no shipped credential waits for a response. From then on the shipment is tracked. */
+/** Saves the changes of a poll. When no shipped credential waits for a response, tracking begins. */
 export async function savePoll(
   leased: LoadedRequest,
   request: CredentialRequest,
@@ -54,8 +54,9 @@ async function saveUnlessChanged(leased: LoadedRequest, changes: Changes, deps: 
 }
 
 /**
- * Removes the responses of a request that no longer exists, or is archived. Call it after a poll that could not be saved: the poll stores the responses
- * before it saves the row that names them, and the request may have been deleted or erased between the two.
+ * Removes the responses of a request that no longer exists, or is archived. Call it after a poll that could not be
+ * saved: the poll stores the responses before it saves the row that names them, and the request may have been deleted
+ * or erased between the two.
  */
 export async function removeResponsesIfDeleted(
   requestId: string,

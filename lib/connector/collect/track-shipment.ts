@@ -12,8 +12,9 @@ import { isLeasedByAnother, type Run } from "../runs/run.ts";
 import type { PollResult } from "./poll-shipment.ts";
 
 /**
- * Asks the delivery service for the state of a shipped order that no credential waits for, and saves it with the tracking number.
- * Does not read the responses. Takes no lease: the call changes nothing, and the result is saved by version.
+ * Asks the delivery service for the state of a shipped order that no credential waits for, and saves it with the
+ * tracking number. Does not read the responses. Takes no lease: the call changes nothing, and the result is saved by
+ * version.
  */
 export async function trackShipment(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<PollResult> {
   const { delivery, log, now } = deps;

@@ -10,8 +10,9 @@ import { saveChanges } from "../storage/change-request.ts";
 import { sealIdpState } from "../storage/sealed.ts";
 
 /**
- * Compensates the completed steps of a create and ends the request as failed. If compensation fails, saves the request without its order
- * intent, with the reason and the IdP states, so that the job compensates it later. Returns `fault`, for the caller to throw.
+ * Compensates the completed steps of a create and ends the request as failed. If compensation fails, saves the request
+ * without its order intent, with the reason and the IdP states, so that the job compensates it later. Returns `fault`,
+ * for the caller to throw.
  * @param responses those of the IdPs that are not stored yet
  */
 export async function abortCreate(
@@ -29,7 +30,8 @@ export async function abortCreate(
     const isCompensated = "value" in compensated && !mayBeginLate(responses, deps);
     const sealed = isCompensated ? [] : await Promise.all(keys.map(key => withIdpStates(id, key, responses, deps)));
     const aborted = (current: LoadedRequest) => {
-      // After a conflict with the job, or with the create handler's own write: only the handler knows that nothing was ordered.
+      // After a conflict with the job, or with the create handler's own write: only the handler knows that nothing was
+      // ordered.
       if (current !== loaded && !isOpen(current, delivery?.sentAt)) return undefined;
       if (isCompensated) return failedRequest(current, fault.message, deps.now());
       const request = { ...withoutOrderIntent(current.request.value), errorMessage: fault.message };
@@ -48,7 +50,7 @@ const isOpen = ({ request }: LoadedRequest, intentAt: Instant | undefined): bool
   return state === "received" && (delivery?.sentAt ?? intentAt) === intentAt && delivery?.shipment === undefined;
 };
 
-/** Whether an IdP may still process an unanswered call. The job then compensates again, after the call is certain to be over. */
+/** Whether an IdP may still process an unanswered call: the job then compensates again, when it is over. */
 const mayBeginLate = (responses: OptionsResponses, { idps }: ConnectorDeps): boolean =>
   [...responses].some(
     ([{ idpId }, response]) => response === "unanswered" && idps.get(idpId)?.compensateUnanswered !== undefined,

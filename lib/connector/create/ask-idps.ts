@@ -15,14 +15,15 @@ import { challengeProblem, endsBeforePoll, isShortened } from "./check-challenge
 import { notConfigured } from "./check-request.ts";
 import type { RequestDraft } from "./draft.ts";
 
-/** Why there are no usable creation options: the IdP failed, its challenge is unsuitable, or it is no longer configured. */
+/** Why there are no usable creation options: the IdP failed or is not configured, or its challenge is unsuitable. */
 type AskFailure =
   | { readonly idp: Idp; readonly error: unknown }
   | { readonly unsuitable: string }
   | { readonly notConfigured: { readonly keyId: string; readonly index: number } };
 
 /**
- * Asks the IdP of each credential for creation options, with limited concurrency. Starts no further calls after the first failure.
+ * Asks the IdP of each credential for creation options, with limited concurrency. Starts no further calls after the
+ * first failure.
  * @param until time after which no call is started
  * @returns the responses, and the first failure
  */
@@ -56,7 +57,8 @@ export async function askIdps(
       failure = { idp, error: new PeerFailure(idpName(idp.id), "creation options", "unanswered", { detail }) };
       return;
     }
-    // A running call is not aborted with the others: its answer is needed to compensate the registration that it begins.
+    // A running call is not aborted with the others: its answer is needed to compensate the registration that it
+    // begins.
     const signal = AbortSignal.timeout(intervals.idpCallMs);
     try {
       const challenge = await idp.creationOptions(optionsRequestOf(requestId, keyId, index, credential), signal);
@@ -113,8 +115,8 @@ export function idpFault(failure: AskFailure, pathOf: RequestDraft["pathOf"]): F
 }
 
 /**
- * Whether an IdP refused this user or this permission. 401 and a missing token concern the connector's own credentials. A 403 or 404 without
- * the IdP's own error code may come from a proxy.
+ * Whether an IdP refused this user or this permission. 401 and a missing token concern the connector's own credentials.
+ * A 403 or 404 without the IdP's own error code may come from a proxy.
  */
 const concernsCredential = (failure: PeerFailure): boolean =>
   failure.kind === "refused" ||

@@ -8,16 +8,16 @@ import type { Challenge } from "../model/webauthn.ts";
 const toleranceMs = minutes(5);
 
 /**
- * The time from an order to the first poll that can find its security keys programmed. A challenge that ends earlier is of no use for
- * them: the keys would be shipped, and their credentials never activated (C6).
+ * The time from an order to the first poll that can find its security keys programmed. A challenge that ends earlier is
+ * of no use for them: the keys would be shipped, and their credentials never activated (C6).
  */
 export const shippedChallengeMs = ({ shipmentPoll, productionMs }: Pick<Intervals, "shipmentPoll" | "productionMs">) =>
   shipmentPoll.minMs + productionMs;
 
 /**
- * Returns why a challenge cannot lead to an active credential on a security key, and what to change, as a sentence for the caller;
- * undefined if it can. An authenticator on site only needs a challenge that has not ended: its enrollment may follow at once, and a call
- * of process-credential-requests activates it without waiting for the first poll.
+ * Returns why a challenge cannot lead to an active credential on a security key, and what to change, as a sentence for
+ * the caller; undefined if it can. An authenticator on site only needs a challenge that has not ended: its enrollment
+ * may follow at once, and a call of process-credential-requests activates it without waiting for the first poll.
  */
 export function challengeProblem(
   { options, expiresAt }: Challenge,
@@ -39,8 +39,8 @@ export function challengeProblem(
 }
 
 /**
- * Returns that a user would have more credentials than the IdP's vendor recommends, as the rest of a sentence that begins with the user;
- * undefined if not. The creation options list the credentials that exist.
+ * Returns that a user would have more credentials than the IdP's vendor recommends, as the rest of a sentence that
+ * begins with the user; undefined if not. The creation options list the credentials that exist.
  * @param newCredentials how many the request orders for the user
  */
 export function tooManyCredentials(
@@ -57,7 +57,7 @@ export function tooManyCredentials(
 export const isShortened = ({ expiresAt, askedExpiry }: Challenge): boolean =>
   expiresAt !== undefined && askedExpiry !== undefined && expiresAt.getTime() < askedExpiry.getTime() - toleranceMs;
 
-/** Whether the challenge of an authenticator on site ends before its first poll: only a call in time activates its credential. */
+/** Whether the challenge of an authenticator on site ends before its first poll: only a call activates it in time. */
 export const endsBeforePoll = (
   { expiresAt }: Challenge,
   key: Pick<SecurityKey, "provisioning">,

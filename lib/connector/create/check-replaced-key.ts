@@ -8,8 +8,8 @@ import type { RequestDraft } from "./draft.ts";
 type Deps = Pick<ConnectorDeps, "requests" | "idps">;
 
 /**
- * Checks the security key that a draft replaces: it exists, also in the register only, and every user of its active credentials gets a
- * new one. Returns the problems, and as warnings why nothing may be revoked.
+ * Checks the security key that a draft replaces: it exists, also in the register only, and every user of its active
+ * credentials gets a new one. Returns the problems, and as warnings why nothing may be revoked.
  */
 export async function checkReplacedKey(
   { replaces, keys }: RequestDraft,

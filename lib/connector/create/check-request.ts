@@ -9,8 +9,8 @@ import type { RequestDraft } from "./draft.ts";
 type SettingDeps = Pick<ConnectorDeps, "idps" | "pinMailDomains" | "pinMinLength" | "rfpr">;
 
 /**
- * Validates a request against the settings of the deployment and the limits of the delivery service. Calls no peer and stores nothing.
- * Throws Fault `invalid` or `delivery_refused`.
+ * Validates a request against the settings of the deployment and the limits of the delivery service. Calls no peer and
+ * stores nothing. Throws Fault `invalid` or `delivery_refused`.
  */
 export function checkRequest(draft: RequestDraft, deps: SettingDeps): void {
   const problems = requestProblems(draft, deps);
@@ -23,7 +23,7 @@ export function checkRequest(draft: RequestDraft, deps: SettingDeps): void {
   }
 }
 
-/** Returns the problems of a request that depend on the deployment's settings: enrollment service, IdPs, PIN email domains and PIN length. */
+/** Returns the problems of a request by the deployment's settings: enrollment, IdPs, PIN email domains, PIN length. */
 export const requestProblems = (draft: PartialDraft, deps: SettingDeps): readonly Problem[] => [
   ...enrollmentProblems(draft, deps.rfpr),
   ...idpProblems(draft, deps.idps),
@@ -32,9 +32,9 @@ export const requestProblems = (draft: PartialDraft, deps: SettingDeps): readonl
 ];
 
 /**
- * Returns every limit of the delivery service that a request exceeds, in the order in which the service checks them (C5), with the code
- * that it would return and the field in a create body of version 2; none if the request has no shipment. The message names fields in
- * words, because both API versions show it.
+ * Returns every limit of the delivery service that a request exceeds, in the order in which the service checks them
+ * (C5), with the code that it would return and the field in a create body of version 2; none if the request has no
+ * shipment. The message names fields in words, because both API versions show it.
  */
 export function deliveryLimitViolations({ recipient, shipment }: Pick<RequestDraft, "recipient" | "shipment">) {
   if (shipment === undefined) return [];
@@ -68,7 +68,7 @@ const enrollmentProblems = ({ keys, pathOf }: PartialDraft, rfpr: ConnectorDeps[
       ]
     : [];
 
-/** Returns a problem for each PIN that is shorter than the deployment allows. The security keys of one item share the field. */
+/** Returns a problem for each field with a PIN that is shorter than the deployment allows. */
 function pinLengthProblems({ keys, pathOf }: PartialDraft, minLength: number): readonly Problem[] {
   const short = keys.filter(({ pinRequest }) => pinRequest !== undefined && pinRequest.length < minLength);
   const paths = new Set(short.map(({ id }) => pathOf({ field: "pinLength", keyId: id })));

@@ -50,8 +50,8 @@ export async function checkUser(
 }
 
 /**
- * Returns the fault of a create if an IdP is known to refuse a credential of one of its users. A check without an answer within `userCheckMs`
- * refuses nothing: the creation options decide.
+ * Returns the fault of a create if an IdP is known to refuse a credential of one of its users. A check without an
+ * answer within `userCheckMs` refuses nothing: the creation options decide.
  */
 export async function findRefusedUser(
   users: readonly OrderedUser[],

@@ -10,8 +10,9 @@ import { schemaVersion } from "../storage/request-rows.table.ts";
 export const claimsTable = "idempotency";
 
 /**
- * A claim and its row in the index by expiry are in one partition and written in one transaction, so that neither exists without the other.
- * The first digit of the scope is the partition: clean-up reads the start of 16 partitions, for any number of claims.
+ * A claim and its row in the index by expiry are in one partition and written in one transaction, so that neither
+ * exists without the other. The first digit of the scope is the partition: clean-up reads the start of 16 partitions,
+ * for any number of claims.
  */
 const partitions = [..."0123456789abcdef"];
 const partitionOf = ({ scope }: Pick<Claim, "scope">): string => scope.slice(0, 1);
@@ -35,7 +36,7 @@ export const claimOf = (row: Row): Claim | undefined =>
 export function claimStore(tables: Tables) {
   const table = tables.table(claimsTable);
 
-  /** Removes expired claims with their index rows, all or none: the index row of a claim that was taken over meanwhile is gone. */
+  /** Removes expired claims and their index rows, all or none: one that was taken over has another index row. */
   const removeAll = async (expired: readonly Row[]): Promise<boolean> => {
     const actions = expired.flatMap(({ rowKey }) => [
       { remove: { rowKey } },
@@ -50,7 +51,7 @@ export function claimStore(tables: Tables) {
   };
 
   return {
-    /** Inserts a claim. Returns the stored one if its scope is claimed; undefined if that is removed at the same time. */
+    /** Inserts a claim. Returns the stored one if there is one; undefined if that is removed meanwhile. */
     insert: (claim: Claim): Promise<Stored<Claim> | undefined> =>
       confirmWrite(
         async () => {

@@ -28,10 +28,10 @@ interface Created extends CreatedIds {
 }
 
 /**
- * Creates a request at most once for each Idempotency-Key of a caller. The key is claimed after validation, so that an invalid body does
- * not use it up, and before anything is stored (C6).
- * Throws Fault as `checkRequest` and `createWithId` do; `conflict` if the key was used with another body, and `conflict` with `retryAfter`
- * while the first call runs.
+ * Creates a request at most once for each Idempotency-Key of a caller. The key is claimed after validation, so that an
+ * invalid body does not use it up, and before anything is stored (C6). Throws Fault as `checkRequest` and
+ * `createWithId` do; `conflict` if the key was used with another body, and `conflict` with `retryAfter` while the first
+ * call runs.
  * @param call `idempotencyKey` is undefined if the call has none
  */
 export async function createOnce(
@@ -53,7 +53,8 @@ export async function createOnce(
   };
   const claim = await takeClaim(ourClaim, deps);
   if (!("version" in claim)) return { ...claim, isReplayed: true };
-  // After the claim: a repeat gets its answer also if the replaced key has changed. Nothing is stored, so a refusal does not use it up.
+  // After the claim: a repeat gets its answer also if the replaced key has changed. Nothing is stored, so a refusal
+  // does not use it up.
   if (draft.replaces !== undefined) {
     const replaceable = await toResult(requireReplaceable(draft, deps));
     if ("error" in replaceable) {
@@ -74,7 +75,7 @@ export async function createOnce(
 /** Conflicts with other calls after which the caller is asked to retry. */
 const maxAttempts = 5;
 
-/** Returns our stored claim, or the ids that an earlier call with the key created. Throws Fault as `createOnce` does. */
+/** Returns our stored claim, or the ids that an earlier call created. Throws Fault as `createOnce` does. */
 async function takeClaim(ourClaim: Claim, deps: ConnectorDeps): Promise<Stored<Claim> | CreatedIds> {
   const { claims } = deps;
   for (let tried = 0; tried < maxAttempts; tried++) {
@@ -101,8 +102,8 @@ async function judge(found: Stored<Claim>, { fingerprint }: Claim, deps: Connect
 }
 
 /**
- * Rewrites a request that has no order intent, so that a create handler that is still running fails to write its intent and orders
- * nothing. Returns false on a conflict.
+ * Rewrites a request that has no order intent, so that a create handler that is still running fails to write its intent
+ * and orders nothing. Returns false on a conflict.
  */
 const abortStoppedHandler = async (loaded: LoadedRequest | undefined, deps: ConnectorDeps): Promise<boolean> =>
   loaded === undefined || (await deps.requests.save(loaded, { request: loaded.request.value })) !== undefined;

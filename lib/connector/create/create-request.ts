@@ -25,10 +25,10 @@ export async function createRequest(
 }
 
 /**
- * Creates a validated request under `id`: stores it, asks the IdPs, sends authenticators to the pre-registration API, writes the order
- * intent, and orders the shipment last, because an order cannot be withdrawn. After a crash at any step, the job knows from the rows
- * what may have been done (C6).
- * Throws Fault `idp_refused`, `delivery_refused`, `invalid` (refused by the pre-registration API), `unavailable` or `internal`.
+ * Creates a validated request under `id`: stores it, asks the IdPs, sends authenticators to the pre-registration API,
+ * writes the order intent, and orders the shipment last, because an order cannot be withdrawn. After a crash at any
+ * step, the job knows from the rows what may have been done (C6). Throws Fault `idp_refused`, `delivery_refused`,
+ * `invalid` (refused by the pre-registration API), `unavailable` or `internal`.
  */
 export async function createWithId(
   id: string,

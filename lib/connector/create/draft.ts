@@ -16,7 +16,7 @@ export type DraftLocation =
 /** A parsed create body of either API version: what the caller requested. */
 export interface RequestDraft
   extends Pick<CredentialRequest, "origin" | "recipient" | "emailsTo" | "shipment" | "replaces"> {
-  /** Returns the path of a field in the body as the caller wrote it, which differs between the versions of the API (C4). */
+  /** Returns the path of a field in the body as the caller wrote it, which differs between API versions (C4). */
   readonly pathOf: (location: DraftLocation) => string;
   readonly keys: readonly (Pick<
     SecurityKey,
@@ -41,7 +41,10 @@ export function newRequestId(random: (bytes: number) => Uint8Array): string {
   return bytes.toString("hex").replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
 }
 
-/** Returns the rows of a new request. It is due for compensation in case its create handler stops before the order intent (C6). */
+/**
+ * Returns the rows of a new request. It is due for compensation in case its create handler stops before the order
+ * intent (C6).
+ */
 export function receivedRequest(
   draft: RequestDraft,
   {

@@ -15,7 +15,7 @@ import { abortCreate } from "./abort-create.ts";
 import type { PreparedRequest } from "./prepare-request.ts";
 import { compensateTooLate, saveFromHandler } from "./save-from-handler.ts";
 
-/** Gets an access token for the pre-registration API before any other peer is called. Without one, aborts the create and throws a Fault. */
+/** Gets a token for the pre-registration API before any other call. Without one, aborts the create and throws. */
 export async function authenticateEnrollment(stored: LoadedRequest, deps: ConnectorDeps): Promise<void> {
   try {
     await requireRfpr(deps).authenticate();
@@ -25,9 +25,9 @@ export async function authenticateEnrollment(stored: LoadedRequest, deps: Connec
 }
 
 /**
- * Stores the sealed keys and IdP states, then sends each authenticator to the pre-registration API under an id of our own. The rows are
- * written first, so that the job knows what to remove there after a crash (C6). Aborts the create and throws a Fault if an authenticator
- * is not accepted.
+ * Stores the sealed keys and IdP states, then sends each authenticator to the pre-registration API under an id of our
+ * own. The rows are written first, so that the job knows what to remove there after a crash (C6). Aborts the create and
+ * throws a Fault if an authenticator is not accepted.
  */
 export async function enroll(
   stored: LoadedRequest,
@@ -45,7 +45,7 @@ export async function enroll(
   return loaded;
 }
 
-/** Sends the authenticators with limited concurrency. Starts no further calls after the first failure, and throws it when all have ended. */
+/** Sends the authenticators with limited concurrency. Throws the first failure when all calls have ended. */
 async function putAll(
   request: CredentialRequest,
   keys: readonly SecurityKey[],

@@ -24,9 +24,9 @@ interface RecordedOrder {
 }
 
 /**
- * Writes the order intent, together with the sealed keys and IdP states if they are not stored yet. From then on the order may exist (C6).
- * Throws Fault `unavailable` if the create took too long, if the job has taken the request over, or if storage did not answer; in the last
- * case after it has taken the intent back.
+ * Writes the order intent, together with the sealed keys and IdP states if they are not stored yet. From then on the
+ * order may exist (C6). Throws Fault `unavailable` if the create took too long, if the job has taken the request over,
+ * or if storage did not answer; in the last case after it has taken the intent back.
  */
 export async function recordOrderIntent(
   loaded: LoadedRequest,
@@ -54,8 +54,8 @@ export async function recordOrderIntent(
 }
 
 /**
- * Orders the shipment with one call that is never repeated, and starts the request.
- * Throws Fault `delivery_refused`, `unavailable` or `internal`; `internal` also if it is not known whether the order was accepted.
+ * Orders the shipment with one call that is never repeated, and starts the request. Throws Fault `delivery_refused`,
+ * `unavailable` or `internal`; `internal` also if it is not known whether the order was accepted.
  */
 export async function orderShipment(
   { loaded, encryptedRequests, intentAt }: RecordedOrder,
@@ -80,12 +80,16 @@ export async function orderShipment(
   }
 }
 
-/** Whether the order may have been accepted: a gateway may answer 408 or 5xx, even with `Retry-After`, after the work was done. */
+/**
+ * Whether the order may have been accepted: a gateway may answer 408 or 5xx, even with `Retry-After`, after the work
+ * was done.
+ */
 const mayHaveOrdered = ({ kind, status = 0 }: PeerFailure): boolean => status >= 500 || kind === "unanswered";
 
 /**
- * Schedules the reconciliation of an order that may exist: it is neither repeated nor compensated. Records it also in a request that the job
- * has written meanwhile: as an intent left by a crash, it would end after an hour (C6). Returns the fault for the caller.
+ * Schedules the reconciliation of an order that may exist: it is neither repeated nor compensated. Records it also in a
+ * request that the job has written meanwhile: as an intent left by a crash, it would end after an hour (C6). Returns
+ * the fault for the caller.
  */
 async function leaveForReconciliation(
   loaded: LoadedRequest,

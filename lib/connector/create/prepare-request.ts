@@ -28,7 +28,10 @@ export interface PreparedRequest {
   }[];
 }
 
-/** Asks the IdPs for creation options, checks the users meanwhile, and encrypts the requests of each security key. On a failure, aborts the create and throws a Fault. */
+/**
+ * Asks the IdPs for creation options, checks the users meanwhile, and encrypts the requests of each security key. On a
+ * failure, aborts the create and throws a Fault.
+ */
 export async function prepareRequest(
   stored: LoadedRequest,
   pathOf: RequestDraft["pathOf"],
@@ -61,9 +64,9 @@ export async function prepareRequest(
 const toFault = (error: unknown): Fault => (error instanceof Fault ? error : internalFault(error));
 
 /**
- * Creates a response key for each credential and PIN of a security key, and encrypts the requests to the key maker's transport keys.
- * Returns the security key with its private response keys and IdP states sealed, and the encrypted requests. Throws if a credential has
- * no challenge.
+ * Creates a response key for each credential and PIN of a security key, and encrypts the requests to the key maker's
+ * transport keys. Returns the security key with its private response keys and IdP states sealed, and the encrypted
+ * requests. Throws if a credential has no challenge.
  */
 async function encryptKeyRequests(
   requestId: string,

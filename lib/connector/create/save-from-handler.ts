@@ -8,8 +8,8 @@ import type { SecurityKey } from "../model/security-key.ts";
 import { compensateAtIdps } from "../recovery/compensate.ts";
 
 /**
- * Saves a request from its create handler. Returns undefined if the create took too long, or if the job has taken the request over: the
- * handler stops, and the job continues.
+ * Saves a request from its create handler. Returns undefined if the create took too long, or if the job has taken the
+ * request over: the handler stops, and the job continues.
  * @param options as for `RequestStore.save`
  */
 export async function saveFromHandler(
@@ -24,8 +24,8 @@ export async function saveFromHandler(
 }
 
 /**
- * Compensates at the IdPs for security keys whose rows could not be written, because the job cannot find these registrations. Returns the
- * fault for the caller.
+ * Compensates at the IdPs for security keys whose rows could not be written, because the job cannot find these
+ * registrations. Returns the fault for the caller.
  */
 export async function compensateTooLate(
   requestId: string,

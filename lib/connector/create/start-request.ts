@@ -12,8 +12,9 @@ import type { CreatedIds } from "./draft.ts";
 import { saveFromHandler } from "./save-from-handler.ts";
 
 /**
- * Stores the accepted shipment and starts the request. A delayed handler also replaces a tentative link that the job has found meanwhile:
- * its shipment id comes from the delivery service itself (C6). Throws if the shipment id belongs to another request.
+ * Stores the accepted shipment and starts the request. A delayed handler also replaces a tentative link that the job
+ * has found meanwhile: its shipment id comes from the delivery service itself (C6). Throws if the shipment id belongs
+ * to another request.
  */
 export async function startWithShipment(
   recorded: LoadedRequest,
@@ -61,7 +62,7 @@ export async function startWithShipment(
 export const isUnconfirmed = ({ state, delivery }: CredentialRequest): boolean =>
   state === "received" || (state === "started" && delivery?.shipment?.tentative === true);
 
-/** Returns the delivery with its shipment. The tentative one that it replaces is rejected, so that it is unlinked even after a crash. */
+/** Returns the delivery with its shipment. A tentative one is rejected, so that even after a crash it is unlinked. */
 function withShipment(delivery: Delivery, shipmentId: string): Delivery {
   const { shipment: former, rejectedShipmentIds = [] } = delivery;
   const shipment = { id: shipmentId };
@@ -73,8 +74,8 @@ function withShipment(delivery: Delivery, shipmentId: string): Delivery {
 }
 
 /**
- * Starts a request without a shipment after all its authenticators were sent to the pre-registration API. Throws Fault `unavailable` if the
- * job has compensated the request meanwhile, and `internal` if storage is not responding.
+ * Starts a request without a shipment after all its authenticators were sent to the pre-registration API. Throws Fault
+ * `unavailable` if the job has compensated the request meanwhile, and `internal` if storage is not responding.
  */
 export async function startWithoutShipment(enrolled: LoadedRequest, deps: ConnectorDeps): Promise<CreatedIds> {
   const { id, due, ...rest } = enrolled.request.value;

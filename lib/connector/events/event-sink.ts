@@ -91,7 +91,7 @@ export function recordCalls(
   });
 }
 
-/** Returns whether a sink is called: not one that answered 410 under its current address, or whose Retry-After is not over. */
+/** Returns whether a sink is called: not after a 410 under its present address, nor before its Retry-After. */
 export function sinkStatus({ stopped, notBefore }: SinkState, { address }: Pick<EventSink, "address">, now: Instant) {
   if (stopped?.address === address) return { state: "stopped", at: stopped.at } as const;
   if (notBefore !== undefined && notBefore > now) return { state: "paused", until: notBefore } as const;

@@ -39,11 +39,11 @@ export const recordedEventsSchema = () =>
     at: storedInstant,
     /** The numbers of the sinks that were configured at that time for events of these types. */
     sinks: z.array(count),
-    /** Stored once for all events of the change, as its names are: a row has little space for the events of 100 credentials. */
+    /** Stored once, like the names: a row has little space for the events of 100 credentials. */
     shipmentId: text.exactOptional(),
     /**
-     * The names by which people know the request, at the time of the event. Personal data is among them only if the caller
-     * chose it as a name: an email is no name.
+     * The names by which people know the request, at the time of the event. Personal data is among them only if the
+     * caller chose it as a name: an email is no name.
      */
     customerReference: text.exactOptional(),
     externalId: text.exactOptional(),

@@ -29,9 +29,9 @@ const pageSize = 200;
 
 /**
  * Makes the events of a sink due again that were recorded at `since` or later and are delivered or given up. The timer
- * sends them in the order of each request, under their ids. A repeat does the same again, so nothing is lost by a crash.
- * Reads every request once, because no index has events by time; ends at the deadline of a run.
- * Throws Fault: `not_found` for an unknown sink; `conflict` for one that answered 410.
+ * sends them in the order of each request, under their ids. A repeat does the same again, so nothing is lost by a
+ * crash. Reads every request once, because no index has events by time; ends at the deadline of a run. Throws Fault:
+ * `not_found` for an unknown sink; `conflict` for one that answered 410.
  */
 export async function resendSince(
   { sink, since, after }: { readonly sink: number; readonly since: Instant; readonly after?: string | undefined },

@@ -12,7 +12,7 @@ const stateSchema = () =>
     notBefore: storedInstant.exactOptional(),
     /** The sink answered 410. It is not called until it has another address or an administrator resumes it. */
     stopped: z.object({ at: storedInstant, address: z.string() }).exactOptional(),
-    /** The last failed call, and how many calls have failed since the sink accepted one. It is kept when it accepts one again. */
+    /** The last failed call, also after an accepted one, and how many calls have failed since. */
     failure: z.object({ at: storedInstant, message: z.string(), attempts: z.int().nonnegative() }).exactOptional(),
   });
 /** The state of a sink, over all requests. */
@@ -32,7 +32,7 @@ export function sinkStates(tables: Tables) {
       return row === undefined ? {} : sinkColumns.fromRow(row);
     },
 
-    /** Writes the state that `change` returns, unless it is the same object. On a conflict, reads the state again and repeats the change. */
+    /** Writes the state that `change` returns, unless it is the same object. Repeats the change on a conflict. */
     changeSinkState: (sink: number, change: (before: SinkState) => SinkState): Promise<void> =>
       retryOnConflict(async () => {
         const before = await table.get(partitionKey, String(sink));

@@ -37,8 +37,8 @@ interface Configured {
 }
 
 /**
- * Creates the clients of the IdPs, by the last valid configuration that was read, without any call. A client whose settings do not
- * change keeps its access token.
+ * Creates the clients of the IdPs, by the last valid configuration that was read, without any call. A client whose
+ * settings do not change keeps its access token.
  */
 export function configuredIdps(options: ConfiguredIdpsOptions) {
   const { defaultId, secretHosts, known, file, connect, now, log } = options;
@@ -90,8 +90,9 @@ export function configuredIdps(options: ConfiguredIdpsOptions) {
     /** Returns the settings of all IdPs, for status. */
     settings: (): IdpConfigurations => new Map([...(current ?? [])].map(([id, { settings }]) => [id, settings])),
     /**
-     * Reads the file again if it is too old. Every call and job awaits this first. If the file cannot be read or is invalid, the last
-     * valid configuration stays in use and the problem is logged. Throws Fault `unavailable` until there is a valid one.
+     * Reads the file again if it is too old. Every call and job awaits this first. If the file cannot be read or is
+     * invalid, the last valid configuration stays in use and the problem is logged. Throws Fault `unavailable` until
+     * there is a valid one.
      */
     ready: async () => {
       await rereadIfDue();

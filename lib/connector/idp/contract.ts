@@ -5,7 +5,7 @@ import type { UserProblem } from "./user-check.ts";
 /** A user whose credentials are to be ordered. */
 interface UserQuery {
   readonly userId: string;
-  /** Number of ordered credentials, to be compared with a limit. Undefined if creation options are requested too: the IdP then counts. */
+  /** Number of ordered credentials. Undefined if creation options are requested too: the IdP then counts. */
   readonly newCredentials?: number | undefined;
 }
 
@@ -33,15 +33,15 @@ export interface RegisteredCredential {
   readonly registrationId?: string | undefined;
 }
 
-/** The limits of a call that changes something. It does not start after `notAfter`, even if the process was suspended meanwhile. */
+/** The limits of a call that changes something. It does not start after `notAfter`. */
 interface CallLimits {
   readonly signal: AbortSignal;
   readonly notAfter?: Instant;
 }
 
 /**
- * An identity provider. Each method ends with its signal and throws `PeerFailure` only. Activation is not idempotent at any IdP, so the
- * caller records an attempt before `activate` and reads it back if it was not answered (C8).
+ * An identity provider. Each method ends with its signal and throws `PeerFailure` only. Activation is not idempotent at
+ * any IdP, so the caller records an attempt before `activate` and reads it back if it was not answered (C8).
  */
 export interface Idp {
   readonly id: string;
@@ -58,14 +58,14 @@ export interface Idp {
   /** The number of credentials of a user that the vendor recommends at most. Absent without a recommendation. */
   readonly recommendedCredentials?: number;
   /**
-   * Returns what is known to prevent a credential of a user, and warnings. Reads only. Absent if the IdP shows no more than creation
-   * options do.
+   * Returns what is known to prevent a credential of a user, and warnings. Reads only. Absent if the IdP shows no more
+   * than creation options do.
    */
   readonly checkUser?: (query: UserQuery, signal: AbortSignal) => Promise<readonly UserProblem[]>;
   creationOptions(request: OptionsRequest, signal: AbortSignal): Promise<Challenge>;
   /**
-   * Registers the credential. Returns the id under which the IdP lists it, if that follows neither from the credential id nor from the IdP
-   * state.
+   * Registers the credential. Returns the id under which the IdP lists it, if that follows neither from the credential
+   * id nor from the IdP state.
    * @param name shown at the IdP, `<name>: <serial>`
    */
   activate(
@@ -74,22 +74,22 @@ export interface Idp {
     name: string,
     limits: CallLimits,
   ): Promise<string | undefined>;
-  /** Whether the credential is registered: true, or the id as of `activate`; undefined if the IdP has no reliable read-back. */
+  /** Whether the credential is registered: true, or its id as of `activate`; undefined without a reliable read-back. */
   isRegistered(
     idpState: Challenge["idpState"],
     query: RegistrationQuery,
     signal: AbortSignal,
   ): Promise<boolean | string | undefined>;
   /**
-   * Removes the registered credential and no other one. Succeeds too if the IdP says that it is gone. May be repeated. Fails as `refused` if
-   * the IdP does not tell which credential it is.
+   * Removes the registered credential and no other one. Succeeds too if the IdP says that it is gone. May be repeated.
+   * Fails as `refused` if the IdP does not tell which credential it is.
    */
   revoke(idpState: Challenge["idpState"], credential: RegisteredCredential, signal: AbortSignal): Promise<void>;
   /** Removes the registration that `creationOptions` began. Does nothing if the IdP keeps no state. May be repeated. */
   compensate(idpState: Challenge["idpState"], signal: AbortSignal): Promise<void>;
   /**
-   * Removes the registration of a `creationOptions` call without an answer, if there is one. Absent if the IdP keeps no state. May be
-   * repeated.
+   * Removes the registration of a `creationOptions` call without an answer, if there is one. Absent if the IdP keeps no
+   * state. May be repeated.
    */
   readonly compensateUnanswered?: (request: OptionsRequest, signal: AbortSignal) => Promise<void>;
 }

@@ -7,7 +7,7 @@ import type { CreationOptions } from "../model/webauthn.ts";
 import type { OptionsRequest } from "./contract.ts";
 import { relyingPartyId } from "./relying-party-id.ts";
 
-/** Returns the options request of a credential. Its tag is computed from the credential's row, so that a later look-up finds the same. */
+/** Returns the options request of a credential. Its tag is computed, so that a later look-up has the same. */
 export const optionsRequestOf = (
   requestId: string,
   keyId: string,
@@ -28,7 +28,10 @@ interface BinaryForms {
   readonly credentialId?: z.ZodType<string>;
 }
 
-/** The maximum number of bytes. A challenge of Microsoft Graph has about 5,200; the others are limits of WebAuthn Level 3 sections 4 and 5.4.3. */
+/**
+ * The maximum number of bytes. A challenge of Microsoft Graph has about 5,200; the others are limits of WebAuthn Level
+ * 3 sections 4 and 5.4.3.
+ */
 const longest = { challenge: 24_576, userHandle: 64, credentialId: 1023 };
 const longestName = 256;
 const longestList = 1000;
@@ -70,7 +73,7 @@ const whole = (min: number, max: number) =>
 const algorithm = z.lazy(() => whole(-(2 ** 31), 2 ** 31 - 1));
 const timeout = z.lazy(() => whole(0, 2 ** 32 - 1));
 
-/** A list without the entries of other types than `public-key`, which must be ignored (WebAuthn Level 3 sections 5.4 and 5.8.3). */
+/** A list without entries of types other than `public-key` (WebAuthn Level 3 sections 5.4 and 5.8.3). */
 const publicKeys = <T extends z.ZodType>(entry: T) =>
   z
     .array(z.unknown())
@@ -87,8 +90,8 @@ const oneOf = <const T extends readonly string[]>(...values: T) => z.enum(values
 const maxDepth = 20;
 
 /**
- * An object whose members are passed to the key maker unchanged, but without OData's annotations, which Microsoft Graph sends at every
- * depth (`@odata.type`, `name@odata.type`).
+ * An object whose members are passed to the key maker unchanged, but without OData's annotations, which Microsoft Graph
+ * sends at every depth (`@odata.type`, `name@odata.type`).
  */
 const optionMembers = z.lazy(() =>
   z.record(z.string(), z.unknown()).transform((members, context) => {
@@ -126,7 +129,7 @@ const knownSelection = z.lazy(() =>
   }),
 );
 
-/** Returns the schema of creation options in the binary forms of one kind of IdP. Nothing else checks what is passed on to the key maker. */
+/** Returns the schema of creation options of one kind of IdP, the only check before they go to the key maker. */
 export const creationOptionsSchema = ({ binary, userHandle = binary, credentialId = binary }: BinaryForms) =>
   z
     .object({
@@ -160,7 +163,7 @@ export const creationOptionsSchema = ({ binary, userHandle = binary, credentialI
       }),
     );
 
-/** The code of a failure whose cause is what an administrator has configured at the IdP or for it. A repetition does not help. */
+/** The code of a failure that an administrator of the IdP must correct: a repetition does not help. */
 export const unusableOptions = "unusable_options";
 
 const operation = "creation options";

@@ -1,15 +1,16 @@
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import { isUuid } from "./is-uuid.ts";
 
-/** Returns undefined if the IdP reports that the user or the registration is gone. A 404 without the IdP's error code is not the IdP's. */
+/** Returns undefined if the IdP itself reports that the user or the registration is gone. */
 export function undefinedIfGone(error: unknown): undefined {
   if (error instanceof PeerFailure && error.isUnknownThere) return undefined;
   throw error;
 }
 
 /**
- * Returns a handler of a revocation whose list of a user's keys cannot be read. Returns undefined if the IdP does not know the id of the user,
- * who is deleted then. A name may have changed, and then the key still works: a name that is unknown throws a PeerFailure `refused`.
+ * Returns a handler of a revocation whose list of a user's keys cannot be read. Returns undefined if the IdP does not
+ * know the id of the user, who is deleted then. A name may have changed, and then the key still works: a name that is
+ * unknown throws a PeerFailure `refused`.
  */
 export const undefinedIfDeleted =
   (userId: string, vendor: string) =>

@@ -15,8 +15,8 @@ type ReadIdpFile =
   | { readonly idps?: never; readonly problems: readonly Problem[] };
 
 /**
- * Reads a file of several IdPs: YAML, keyed by IdP id, with the specification's names below each (C13). A problem names the key, or
- * line and column if the text is not YAML, but never a value.
+ * Reads a file of several IdPs: YAML, keyed by IdP id, with the specification's names below each (C13). A problem names
+ * the key, or line and column if the text is not YAML, but never a value.
  * @param defaultId the IdP that the file must contain
  * @param secretHosts the hosts to which secrets may be sent
  */
@@ -77,7 +77,7 @@ function decodeText(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** Returns a problem for each anchor, alias, tag and duplicate key: with these, a value is not what is written at its key. */
+/** Returns a problem for each anchor, alias, tag and duplicate key, which hide the value of a key. */
 function findForbidden(contents: Node | null, at: (offset: number, reason: string) => Problem): readonly Problem[] {
   const problems: Problem[] = [];
   const refuse = (node: Node, reason: string) => problems.push(at(node.range?.[0] ?? 0, reason));

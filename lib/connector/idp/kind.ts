@@ -17,16 +17,16 @@ export interface IdpDeps extends PeerTools {
 export const maxIdpResponseBytes = 256 * 1024;
 
 /**
- * A kind of IdP. The file of a kind is all that a new kind needs, besides its entry in `kinds.ts`: environment variables, status
- * answers and the documentation of the settings are derived from it.
+ * A kind of IdP. The file of a kind is all that a new kind needs, besides its entry in `kinds.ts`: environment
+ * variables, status answers and the documentation of the settings are derived from it.
  */
 export interface IdpKind<Settings extends { readonly type: string }, Key extends string = keyof Settings & string> {
   readonly type: Settings["type"];
   /** The specification's letter, which a file may have as `type`. */
   readonly letter: string;
   /**
-   * Every key but `type` has its environment variable (`withVariable`), or none has: then only the IdP file configures the kind. All
-   * values are texts.
+   * Every key but `type` has its environment variable (`withVariable`), or none has: then only the IdP file configures
+   * the kind. All values are texts.
    */
   readonly settings: z.ZodType<Settings>;
   /** The keys that status shows. */
@@ -67,8 +67,8 @@ export const variableOf = (schema: z.core.$ZodType): IdpVariable | undefined => 
 const loopback = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
 /**
- * An https address without query, or http on the loopback. It is parsed to the form that a URL writes, without a slash at the end, so
- * that the host that is checked is the host that is called.
+ * An https address without query, or http on the loopback. It is parsed to the form that a URL writes, without a slash
+ * at the end, so that the host that is checked is the host that is called.
  */
 export const endpointUrl = z
   .string()

@@ -5,8 +5,8 @@ import { type IdpSettings, idpKinds, kindOf } from "./kinds.ts";
 export const vendorHosts: readonly string[] = idpKinds.flatMap(kind => kind.vendorHosts);
 
 /**
- * Returns whether an entry is a host as a URL writes it: in lower case, with a port other than 443. `*.` before a domain of at least
- * two labels is a wildcard for one label.
+ * Returns whether an entry is a host as a URL writes it: in lower case, with a port other than 443. `*.` before a
+ * domain of at least two labels is a wildcard for one label.
  */
 export function isHostEntry(entry: string): boolean {
   const host = entry.replace(/^\*\./, "");

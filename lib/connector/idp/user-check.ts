@@ -34,8 +34,8 @@ export function unchecked(error: unknown): UserProblem {
 }
 
 /**
- * Returns the problems that a read finds, or that it failed, so that it does not hide what other reads find. Throws a failure with 401,
- * after which the token is renewed.
+ * Returns the problems that a read finds, or that it failed, so that it does not hide what other reads find. Throws a
+ * failure with 401, after which the token is renewed.
  * @param right what an administrator grants if the IdP refuses the read, as the rest of a sentence
  */
 export const checked = (read: Promise<readonly UserProblem[]>, right: string): Promise<readonly UserProblem[]> =>
@@ -45,7 +45,7 @@ export const checked = (read: Promise<readonly UserProblem[]>, right: string): P
     return [warning(rightMissing, `was not fully checked: ${right}`)];
   });
 
-/** Returns a handler of a user who is not found. A 404 without the IdP's own error code is not the IdP's: the address is wrong. */
+/** Returns a handler of a user whom the IdP itself does not find. Any other 404 means a wrong address. */
 export const asUnknownUser =
   (message: string) =>
   (error: unknown): readonly UserProblem[] => {

@@ -12,7 +12,7 @@ interface KindVariable extends NonNullable<ReturnType<typeof variableOf>> {
   readonly isRequired: boolean;
 }
 
-/** Returns the environment variables of a kind, in the order of its settings. A kind that only a file can configure has none. */
+/** Returns the environment variables of a kind, in the order of its settings; none for a kind of files only. */
 export function variablesOf(kind: AnyIdpKind): readonly KindVariable[] {
   return Object.entries(shapeOf(kind.settings)).flatMap(([key, field]) => {
     const variable = variableOf(field);
@@ -36,8 +36,8 @@ function shapeOf(settings: z.core.$ZodType): z.core.$ZodShape {
 }
 
 /**
- * The environment variables of all kinds, as texts: the settings of the kind that is in use check the values. They have no static
- * type, because no code names one of them.
+ * The environment variables of all kinds, as texts: the settings of the kind that is in use check the values. They have
+ * no static type, because no code names one of them.
  */
 export const idpVariableSettings: object = Object.fromEntries(
   idpKinds.flatMap(kind =>

@@ -26,8 +26,8 @@ interface TestUser {
 const unknownId = "00000000-0000-4000-8000-000000000000";
 
 /**
- * Calls every peer without changing anything, for an administrator after the installation. For each test user, also requests creation
- * options from the IdP and compensates them.
+ * Calls every peer without changing anything, for an administrator after the installation. For each test user, also
+ * requests creation options from the IdP and compensates them.
  */
 export async function checkPeers(users: readonly TestUser[], deps: ConnectorDeps): Promise<readonly Finding[]> {
   const { delivery, rfpr, mailer } = deps;
@@ -83,7 +83,7 @@ async function acceptUnknown(call: Promise<unknown>, finding: string): Promise<s
 const saysUnknown = ({ kind, status }: PeerFailure): boolean =>
   kind === "missing" || (kind === "refused" && status === 400);
 
-/** Reads what a create checks of its users, and so the permissions for it. A missing one is a warning: creates do without it. */
+/** Reads what a create checks of its users, and so the permissions for it. A missing one is a warning only. */
 async function checkPermissions(idp: Idp, userId: string, signal: AbortSignal): Promise<readonly Finding[]> {
   const [peer, check] = [idpName(idp.id), "user and policies"];
   const found = (await idp.checkUser?.({ userId, newCredentials: 1 }, signal).catch(error => [unchecked(error)])) ?? [];
@@ -139,7 +139,7 @@ async function checkIdp(
   return [...findings, ...readBack, ...compensated, ...revocation];
 }
 
-/** Revokes a credential that does not exist. A deployment can do without revocations, so a missing right is a warning only. */
+/** Revokes a credential that does not exist. A missing right is a warning: not every deployment revokes. */
 async function checkRevocation(idp: Idp, idpState: Challenge["idpState"], signal: AbortSignal): Promise<string> {
   try {
     await idp.revoke(idpState, { credentialId: "AAAA", registrationId: unknownId }, signal);

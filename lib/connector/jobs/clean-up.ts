@@ -22,10 +22,10 @@ interface CleanUpReport {
 }
 
 /**
- * Deletes requests that ended at least `completedDays` ago and have no PIN to mail, no credential to revoke and no security
- * key to replace, with their sealed keys and blobs, rows last; 0 deletes none (C16). Archives those with a registered
- * credential instead, until they are too old for the register (C22). Deletes expired copies of responses and expired
- * Idempotency-Keys, for any number of days.
+ * Deletes requests that ended at least `completedDays` ago and have no PIN to mail, no credential to revoke and no
+ * security key to replace, with their sealed keys and blobs, rows last; 0 deletes none (C16). Archives those with a
+ * registered credential instead, until they are too old for the register (C22). Deletes expired copies of responses and
+ * expired Idempotency-Keys, for any number of days.
  */
 export async function cleanUp(completedDays: number, deps: ConnectorDeps): Promise<CleanUpReport> {
   const run = startRun("timer", deps);
@@ -68,7 +68,7 @@ export async function cleanUp(completedDays: number, deps: ConnectorDeps): Promi
   return { ...counts, purged, claims, left: unvisited + tooOld + ended };
 }
 
-/** Whether the PIN of the key is still to be mailed: by the job, or by a resend for as long as the job would have tried. */
+/** Whether the PIN is still to be mailed: by the job, or by a resend in the time of the job. */
 function isUnsent({ mail: { state, firstDueAt } }: SecurityKey, { now, intervals }: ConnectorDeps): boolean {
   if (state === "due") return true;
   return state === "given_up" && firstDueAt !== undefined && plus(firstDueAt, intervals.retryForMs) > now();

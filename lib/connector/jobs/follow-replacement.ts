@@ -8,9 +8,10 @@ import { replacementOf, withRevocations } from "../model/revocation.ts";
 import { isLeasedByAnother, type Run, startRun } from "../runs/run.ts";
 
 /**
- * Links the security key that a request replaces to the request, and revokes its credentials when they are due for it (C24).
- * Its row is written first and may be found unchanged later, so a crash repeats nothing. A conflict leaves the request due. If the replaced
- * key was deleted meanwhile, an error event says that nothing was revoked. Returns whether a revocation was left to a later run.
+ * Links the security key that a request replaces to the request, and revokes its credentials when they are due for it
+ * (C24). Its row is written first and may be found unchanged later, so a crash repeats nothing. A conflict leaves the
+ * request due. If the replaced key was deleted meanwhile, an error event says that nothing was revoked. Returns whether
+ * a revocation was left to a later run.
  */
 export async function followReplacement(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<boolean> {
   const { requests, now, log } = deps;
@@ -43,8 +44,8 @@ export async function followReplacement(loaded: LoadedRequest, run: Run, deps: C
 }
 
 /**
- * Follows the replacement right after a create, so that a stolen security key does not wait for the job. Never rejects: the job continues
- * what failed.
+ * Follows the replacement right after a create, so that a stolen security key does not wait for the job. Never rejects:
+ * the job continues what failed.
  */
 export async function followCreate(requestId: string, deps: ConnectorDeps): Promise<void> {
   // A create has a time limit of its own before this, and the platform one for both.

@@ -9,8 +9,8 @@ import { followReplacement } from "./follow-replacement.ts";
 
 /**
  * Reconciles requests whose create stopped, continues cancels, polls the pre-registration API, activates due
- * credentials, sends due PIN emails and revokes replaced security keys (C15). If a peer throttles, a timer run waits for the end of its Retry-After and
- * continues with the peer's work.
+ * credentials, sends due PIN emails and revokes replaced security keys (C15). If a peer throttles, a timer run waits
+ * for the end of its Retry-After and continues with the peer's work.
  */
 export async function processCredentialRequests(mode: Run["mode"], deps: ConnectorDeps): Promise<KeysReport> {
   const run = startRun(mode, deps);

@@ -18,16 +18,16 @@ interface ShipmentsReport {
   readonly activated: number;
   /** Shipments on their way for which the delivery service answered. */
   readonly tracked: number;
-  /** Requests that were left, because the time of the run ended, the run was stopped, or a peer was not to be called. */
+  /** Requests that were left: the run ended or was stopped, or a peer was not to be called. */
   readonly left: number;
 }
 
 /**
- * Polls every due shipment; of version 1 shipments it also activates the security keys and sends their PINs. Then tracks
- * the shipments on their way. Logs an error and ends the run if the delivery service rejects the connector's token, or if
- * it answers 404 for polled shipments and knows no other one. If it is not known whether it does (`probeOtherShipments`),
- * the 404s are not counted, and the shipments stay due. If a peer throttles, a timer run waits for the end of its
- * Retry-After and continues with the peer's work.
+ * Polls every due shipment; of version 1 shipments it also activates the security keys and sends their PINs. Then
+ * tracks the shipments on their way. Logs an error and ends the run if the delivery service rejects the connector's
+ * token, or if it answers 404 for polled shipments and knows no other one. If it is not known whether it does
+ * (`probeOtherShipments`), the 404s are not counted, and the shipments stay due. If a peer throttles, a timer run waits
+ * for the end of its Retry-After and continues with the peer's work.
  */
 export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): Promise<ShipmentsReport> {
   const run = startRun(mode, deps);
@@ -59,9 +59,9 @@ export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): 
 }
 
 /**
- * Tracks the due shipments that no credential waits for, until their delivery has ended. It is last in a run and takes the
- * rest of its time, so that thousands on their way delay no order. An on-demand run also tracks what is due only: callers
- * run it for responses, as often as they like.
+ * Tracks the due shipments that no credential waits for, until their delivery has ended. It is last in a run and takes
+ * the rest of its time, so that thousands on their way delay no order. An on-demand run also tracks what is due only:
+ * callers run it for responses, as often as they like.
  * @param knowsOthers whether the delivery service has answered for another shipment in this run: its 404s count then
  */
 async function trackShipments(run: Run, knowsOthers: boolean, deps: ConnectorDeps) {
@@ -82,7 +82,7 @@ function visits(
   deps: ConnectorDeps,
 ) {
   const counts = { answered: 0, missing: 0, unauthorized: 0, failed: 0, skipped: 0, left: 0 };
-  /** The requests whose shipments got a 404, by id, each with the work that was due. A run that continues after a wait asks again. */
+  /** The requests whose shipments got a 404, by id, each with the work that was due. */
   const missing = new Map<string, Due | undefined>();
   const work = async (loaded: LoadedRequest): Promise<boolean> => {
     const result = await visit(loaded, run, deps);
@@ -96,7 +96,7 @@ function visits(
     counts,
     missing,
     isRefused,
-    /** Visits the due shipments, until the delivery service does not accept the connector. Returns the number of those that were left. */
+    /** Visits the due shipments while the delivery service accepts the connector. Returns how many were left. */
     visitDue: () =>
       forEachDue(queue, run, deps, work, {
         ...(queue === "track" && { until: deps.now() }),

@@ -6,7 +6,10 @@ import type { CredentialRequest } from "./request.ts";
 import type { Credential, SecurityKey } from "./security-key.ts";
 import type { shownCredentialStates } from "./states.ts";
 
-/** Whether the credential can be used now or later: not after its end, and not once its revocation was asked for, unless that failed. */
+/**
+ * Whether the credential can be used now or later: not after its end, and not once its revocation was asked for, unless
+ * that failed.
+ */
 export const isUsable = ({ state, revocation }: Credential): boolean =>
   state !== "failed" && state !== "cancelled" && (revocation === undefined || revocation.state === "revoke_failed");
 
@@ -33,7 +36,7 @@ export const isWaiting = ({ credentials }: Pick<SecurityKey, "credentials">): bo
 export const hasProgressed = ({ credentials }: Pick<SecurityKey, "credentials">): boolean =>
   credentials.some(({ state }) => state !== "processing");
 
-/** Whether the challenge of every credential without a response has expired, so that no response can be activated any more. */
+/** Whether every challenge without a response has expired, so that no response can be activated any more. */
 export const isTooLateFor = ({ credentials }: SecurityKey, request: CredentialRequest, clock: Clock): boolean =>
   credentials
     .filter(({ state }) => state === "processing")

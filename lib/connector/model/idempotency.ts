@@ -20,8 +20,8 @@ export const claimSchema = () =>
     /** The time from which the Idempotency-Key may be used again. */
     endsAt: storedInstant,
     /**
-     * The outcome of the create (C6). Absent while the call runs, and after a crash. `unreconciled`: the order was not answered, and the
-     * request's row decides. `erased`: the request was erased, and with it the answer.
+     * The outcome of the create (C6). Absent while the call runs, and after a crash. `unreconciled`: the order was not
+     * answered, and the request's row decides. `erased`: the request was erased, and with it the answer.
      */
     answer: z
       .union([
@@ -52,15 +52,15 @@ export const toKeptRefusal = ({ kind, message, data, problems }: Fault): KeptRef
 });
 
 /**
- * Returns what is stored of a refusal once its request is removed: the kind and the code. The rest may have a peer's text about a person, who
- * can no longer be found by the request.
+ * Returns what is stored of a refusal once its request is removed: the kind and the code. The rest may have a peer's
+ * text about a person, who can no longer be found by the request.
  */
 export const withoutPeerText = ({ kind, data }: KeptRefusal): KeptRefusal => {
   const message = "The first call with this Idempotency-Key was refused; the details were deleted with its request.";
   return { kind, message, ...(data?.code !== undefined && { data: { code: data.code, message } }) };
 };
 
-/** Returns the scope of an Idempotency-Key: its caller and endpoint. Two subjects of one application are two callers (G3). */
+/** Returns the scope of an Idempotency-Key: caller, with its subject, and endpoint (G3). */
 export const scopeOf = (
   origin: CredentialRequest["origin"],
   { kind, application, subject }: Caller,
@@ -71,8 +71,9 @@ export const scopeOf = (
     .digest("hex");
 
 /**
- * Returns the HMAC of a parsed body, independent of the order of its fields. It is keyed with the Idempotency-Key, which is not stored, so
- * that a reader of the storage cannot test guesses of addresses and telephone numbers against it.
+ * Returns the HMAC of a parsed body, independent of the order of its fields. It is keyed with the Idempotency-Key,
+ * which is not stored, so that a reader of the storage cannot test guesses of addresses and telephone numbers against
+ * it.
  */
 export const fingerprintOf = (draft: object, idempotencyKey: string): string =>
   createHmac("sha256", idempotencyKey).update(JSON.stringify(draft, sorted)).digest("base64url");
@@ -90,7 +91,8 @@ type ClaimVerdict = Answered | { readonly is: "free" | "running" | "other_body" 
 /**
  * The verdict on a claim by the row of its request.
  * - `free`: nothing was ordered, so the caller that takes over the claim by its ETag may create again
- * - `abandoned`: like `free`, after the row was rewritten by its ETag, so that a handler that still runs fails to write its order intent
+ * - `abandoned`: like `free`, after the row was rewritten by its ETag, so that a handler that still runs fails to write
+ *   its order intent
  * - `unreconciled`: the order was sent, and it is not known yet whether it was accepted
  * - `never_confirmed`: the look-up has ended without finding the order
  */

@@ -2,11 +2,11 @@ import { days, hours, minutes, type Now, seconds } from "../../platform/time.ts"
 import type { BackOff } from "./retry.ts";
 
 /**
- * The time limits and intervals that no setting changes, in milliseconds: many depend on each other, and a wrong one would double or
- * lose work. A test checks what they require of each other.
+ * The time limits and intervals that no setting changes, in milliseconds: many depend on each other, and a wrong one
+ * would double or lose work. A test checks what they require of each other.
  */
 export const fixedIntervals = {
-  /** The exclusive right of a job to work on a row. Longer than each call, which only starts if its time limit ends before the lease. */
+  /** The exclusive right of a job to work on a row. Each call must end before it does. */
   leaseMs: minutes(3),
   /** IdPs usually answer within a second. */
   idpCallMs: seconds(30),
@@ -20,25 +20,34 @@ export const fixedIntervals = {
   eventCallMs: seconds(10),
   /** A create with all its calls. Callers get no response from the platform after 230 seconds. */
   createMs: seconds(150),
-  /** An older order intent is not sent any more: a suspended process would otherwise order while a job looks the order up. */
+  /** An older order intent is not sent: a suspended process would order while a job looks the order up. */
   orderIntentMaxAgeMs: seconds(10),
   /** Age at which a request without an order intent is compensated and fails: its create has ended. */
   receivedMaxAgeMs: minutes(5),
-  /** Age of an order intent at which an unanswered order is looked up: the call has ended, and the delivery service lists new orders. */
+  /** Age of an order intent at which the order is looked up: its call has ended, and the service lists it. */
   reconcileAfterMs: minutes(15),
   /** How long an unanswered order is looked up: a weekend without the delivery service. */
   reconcileForMs: days(3),
   /** Maximum time between two polls of a shipment, which takes days. */
   shipmentPollMaxMs: hours(6),
-  /** How long a shipped parcel is tracked: longer than post by sea or a customs hold. A parcel without an end then has none in the carrier's data. */
+  /**
+   * How long a shipped parcel is tracked: longer than post by sea or a customs hold. A parcel without an end then has
+   * none in the carrier's data.
+   */
   trackForMs: days(30),
   /** Time between two looks at a security key that is replaced. A change of the new keys comes before. */
   replaceCheckMs: hours(1),
-  /** Age of a request at which the security key that it replaces is revoked although the new one is not active: it must not stay usable because nobody enrolls the new one. */
+  /**
+   * Age of a request at which the security key that it replaces is revoked although the new one is not active: it must
+   * not stay usable because nobody enrolls the new one.
+   */
   replaceForMs: days(30),
-  /** The first wait is also that between the start of a request and its first poll. A person enrolls, so it is shorter than for shipments. */
+  /**
+   * The first wait is also that between the start of a request and its first poll. A person enrolls, so it is shorter
+   * than for shipments.
+   */
   enrollmentPoll: { minMs: minutes(5), maxMs: hours(1) },
-  /** How long a shipment must be unknown to the delivery service to count as cancelled: longer than an outage of its reads. */
+  /** How long a shipment must be unknown to count as cancelled: longer than an outage of reads. */
   shipmentMissingMs: days(1),
   /** After a failed call that is no poll. Users wait for it, so it starts short. */
   retry: { minMs: minutes(1), maxMs: hours(6) },
@@ -48,17 +57,20 @@ export const fixedIntervals = {
   mailRunningMs: minutes(1),
   /** Age at which a credential without challenge expiry counts as expired. Longer than the challenges of all IdPs. */
   credentialMaxMs: days(180),
-  /** Age at which an index row that does not match its request is removed. A host that is slower between index row and row writes both again. */
+  /**
+   * Age at which an index row that does not match its request is removed. A host that is slower between index row and
+   * row writes both again.
+   */
   staleRowMs: minutes(10),
   /** Age at which an index row of no request is removed: its create has ended. */
   orphanRowMs: hours(1),
   /** Age at which a call with an Idempotency-Key and without a response counts as crashed: its create has ended. */
   claimRunningMs: minutes(5),
-  /** How long an Idempotency-Key is stored. Longer than an order is looked up, so that a repeat orders nothing again. */
+  /** How long an Idempotency-Key is stored: longer than its order is looked up. */
   claimKeptMs: days(7),
   /** Time budget of a job that a call started: its caller waits for the response. */
   jobOnDemandMs: seconds(100),
-  /** Time budget of a job that its timer started. The host ends a run after 10 minutes (`functionTimeout` in host.json). */
+  /** Time budget of a job that its timer started. The host ends it after 10 minutes (`functionTimeout`). */
   jobTimerMs: minutes(7),
 };
 

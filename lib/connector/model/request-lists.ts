@@ -4,8 +4,9 @@ import type { CredentialRequest } from "./request.ts";
 import type { RequestState } from "./states.ts";
 
 /**
- * A list of requests in the order of their creation: those in one state, or those with one name. A name is the name of a person, a
- * customer reference, a serial number or a model of security keys. An archived request is in no list of a state.
+ * A list of requests in the order of their creation: those in one state, or those with one name. A name is the name of
+ * a person, a customer reference, a serial number or a model of security keys. An archived request is in no list of a
+ * state.
  */
 export type RequestList = { readonly state: RequestState } | { readonly name: string };
 
@@ -54,8 +55,9 @@ export function listsWithout(lists: readonly RequestList[], others: readonly Req
 export const foldName = (name: string): string => name.normalize("NFC").trim().toLowerCase();
 
 /**
- * Returns the lists of a request: of its state, of its recipient, of the users of its credentials, of its customer reference, and of the
- * serial numbers and models that are known. An archived request has no state and no recipient to be found by.
+ * Returns the lists of a request: of its state, of its recipient, of the users of its credentials, of its customer
+ * reference, and of the serial numbers and models that are known. An archived request has no state and no recipient to
+ * be found by.
  */
 export function listsOf({ request, keys }: RequestValues): readonly RequestList[] {
   const { state, recipient, shipment, isArchived = false } = request;

@@ -21,7 +21,7 @@ export const dueSchema = z.object({
   at: storedInstant,
   /** The time before which an on-demand job does not do the work either, from a peer's Retry-After. */
   notBefore: storedInstant.exactOptional(),
-  /** The only peer that the work calls, so that a run can divide its time between peers. Absent if there are several. */
+  /** The only peer that the work calls, by which a run divides its time. Absent if there are several. */
   peer: text.exactOptional(),
 });
 export type Due = Immutable<z.output<typeof dueSchema>>;
@@ -30,7 +30,7 @@ export type Due = Immutable<z.output<typeof dueSchema>>;
 export const leaseSchema = z.object({ owner: text, until: storedInstant });
 export type Lease = Immutable<z.output<typeof leaseSchema>>;
 
-/** How the carrier names the parcel, as far as the delivery service reports it. `link` is the carrier's page about it. */
+/** How the carrier names the parcel, and its page about it, as far as the delivery service reports them. */
 export const trackingSchema = z.object({ number: text.exactOptional(), link: text.exactOptional() });
 
 /** The security key that the keys of a request replace. */
@@ -72,7 +72,7 @@ const deliverySchema = z.lazy(() =>
   z.object({
     /** The order intent, written before the delivery service is called: from then on the order may exist (C6). */
     sentAt: storedInstant.exactOptional(),
-    /** Whether the delivery service was called and did not answer. Without it, the create handler may have stopped before the call. */
+    /** Whether the delivery service was called and did not answer. If unset, the create may have stopped before. */
     isUnanswered: isSet.exactOptional(),
     /** The shipment at the delivery service, and what the service has reported of it. */
     shipment: z
@@ -83,7 +83,7 @@ const deliverySchema = z.lazy(() =>
         stateId: z.number().exactOptional(),
         /** When a poll first got a state that means shipped. */
         shippedAt: storedInstant.exactOptional(),
-        /** When its delivery ended: the service first reported its present final state, or it is not tracked any more. */
+        /** When its delivery ended: its final state was first reported, or tracking ended. */
         endedAt: storedInstant.exactOptional(),
         tracking: trackingSchema.exactOptional(),
         /** The delivery service's text for its state. Only in error states it becomes the request's `errorMessage`. */
@@ -93,8 +93,8 @@ const deliverySchema = z.lazy(() =>
     /** Shipments that were linked tentatively and belong to other requests. They are not linked again. */
     rejectedShipmentIds: z.array(text).exactOptional(),
     /**
-     * How often the delivery service did not know the shipment, and since when: polls that got 404 with its own error object, or look-ups
-     * of an order without an id whose list was complete.
+     * How often the delivery service did not know the shipment, and since when: polls that got 404 with its own error
+     * object, or look-ups of an order without an id whose list was complete.
      */
     missing: z.object({ count, since: storedInstant }).exactOptional(),
   }),
@@ -141,7 +141,7 @@ export const requestSchema = () =>
     /** The numbers of the sinks that have a delivery row. It is created with the first event for them. */
     eventSinks: z.array(count).exactOptional(),
     due: dueSchema.exactOptional(),
-    /** The next look at a shipment on its way. Beside `due`, because the clean-up of an ended request does not wait for it. */
+    /** The next look at a shipment on its way. The clean-up of an ended request does not wait for it. */
     trackDue: dueSchema.exactOptional(),
     /** The security key that the keys of the request replace. */
     replaces: replacesSchema.exactOptional(),

@@ -28,9 +28,9 @@ function broughtForward({ retry, ...revocation }: Revocation, at: Instant): Revo
 }
 
 /**
- * Returns the security key with revocations of the active credentials that `filter` selects, due at once; the same object if there are
- * none. Revocations that are done stay as they are, those in progress are due at once, failed ones start again. A due PIN email is dropped if
- * no usable credential is left.
+ * Returns the security key with revocations of the active credentials that `filter` selects, due at once; the same
+ * object if there are none. Revocations that are done stay as they are, those in progress are due at once, failed ones
+ * start again. A due PIN email is dropped if no usable credential is left.
  */
 export function withRevocations(
   key: SecurityKey,
@@ -55,8 +55,9 @@ export function withRevocations(
 }
 
 /**
- * Returns the security keys with revocations of the active credentials of shipped ones, if their shipment is lost and the
- * settings say so. A revocation that has failed is left to a person. Each key that does not change stays the same object.
+ * Returns the security keys with revocations of the active credentials of shipped ones, if their shipment is lost and
+ * the settings say so. A revocation that has failed is left to a person. Each key that does not change stays the same
+ * object.
  */
 export function withLostRevoked(
   keys: readonly SecurityKey[],
@@ -86,8 +87,8 @@ const isOpen = ({ state }: Credential): boolean => !isTerminal(state);
 const isActive = ({ state }: Credential): boolean => state === "active";
 
 /**
- * Whether the orders of a request are placed. A shipment that was found by look-up may belong to another request until its link is
- * confirmed. A request that ended without an active credential replaces nothing.
+ * Whether the orders of a request are placed. A shipment that was found by look-up may belong to another request until
+ * its link is confirmed. A request that ended without an active credential replaces nothing.
  */
 function isPlaced({ state, delivery }: CredentialRequest, credentials: readonly Credential[]): boolean {
   if (isTerminal(state)) return credentials.some(isActive);
@@ -95,11 +96,12 @@ function isPlaced({ state, delivery }: CredentialRequest, credentials: readonly 
 }
 
 /**
- * Returns what the present state of a request means for the security key that it replaces. When `replaceForMs` is over, a credential is revoked
- * although its replacement is not active yet.
- * @returns `key`: the security key with the link to the request, if no later one replaces it; the same one if nothing changes.
- * `isRevocable`: the credentials of the key to revoke; never those of users for whom the request has no credential that is or may become
- * active. `nextLook`: when a later state of the two may mean something else; undefined if none can
+ * Returns what the present state of a request means for the security key that it replaces. When `replaceForMs` is over,
+ * a credential is revoked although its replacement is not active yet.
+ * @returns `key`: the security key with the link to the request, if no later one replaces it; the same one if nothing
+ * changes. `isRevocable`: the credentials of the key to revoke; never those of users for whom the request has no
+ * credential that is or may become active. `nextLook`: when a later state of the two may mean something else; undefined
+ * if none can
  */
 export function replacementOf({ request, keys }: RequestValues, replaced: SecurityKey, { now, intervals }: Clock) {
   const { id, createdAt, replaces } = request;

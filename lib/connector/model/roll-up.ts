@@ -9,7 +9,8 @@ import { type CredentialEvent, isTerminal, rollUpRequest, rollUpSecurityKey, tra
 export function afterEvent(credential: Credential, event: CredentialEvent, errorMessage?: string): Credential {
   const { retry, triedAt, refusal, errorMessage: previous, ...kept } = credential;
   const state = transition(credential.state, event);
-  // Only after a restore, a credential without a response counts as attempted: it may have been activated since the backup.
+  // Only after a restore, a credential without a response counts as attempted: it may have been activated since the
+  // backup.
   const isInDoubt = credential.state === "processing" && triedAt !== undefined && isTerminal(state);
   const message = isInDoubt
     ? [errorMessage, "The credential may have been registered: check at the identity provider."].join(" ").trim()
@@ -17,16 +18,17 @@ export function afterEvent(credential: Credential, event: CredentialEvent, error
   return {
     ...kept,
     state,
-    // A credential from a backup may have been activated before its response is read here, so the attempt is kept. It also shows that an
-    // authenticator may be at the pre-registration API, so a credential in doubt keeps it at its end.
+    // A credential from a backup may have been activated before its response is read here, so the attempt is kept. It
+    // also shows that an authenticator may be at the pre-registration API, so a credential in doubt keeps it at its
+    // end.
     ...(triedAt !== undefined && (!isTerminal(state) || isInDoubt) && { triedAt }),
     ...(message === undefined ? {} : { errorMessage: message }),
   };
 }
 
 /**
- * Returns the security key with its rolled-up state. The first active credential makes its PIN email due. An email that is due ends when no
- * credential can be used any more.
+ * Returns the security key with its rolled-up state. The first active credential makes its PIN email due. An email that
+ * is due ends when no credential can be used any more.
  */
 export function withRollUp(key: SecurityKey, now: Instant): SecurityKey {
   const state = rollUpSecurityKey(key.credentials.map(credential => credential.state));
@@ -44,8 +46,8 @@ export function withRollUp(key: SecurityKey, now: Instant): SecurityKey {
 }
 
 /**
- * Returns the request with its state rolled up over all security keys. When it ends, it is due for clean-up only. The security key that it
- * replaces is looked at now.
+ * Returns the request with its state rolled up over all security keys. When it ends, it is due for clean-up only. The
+ * security key that it replaces is looked at now.
  */
 export function rolledUp(request: CredentialRequest, keys: readonly SecurityKey[], now: Instant): CredentialRequest {
   const state = rollUpRequest(

@@ -47,7 +47,7 @@ export const credentialSchema = z.lazy(() =>
     /** When the IdP was known to have registered it. */
     activatedAt: storedInstant.exactOptional(),
     retryableUntil: storedInstant.exactOptional(),
-    /** Set before an activation is sent, removed by its answer. An unanswered attempt is read back before the next one. */
+    /** Set before an activation is sent, removed by its answer. Without one, it is read back before the next. */
     triedAt: storedInstant.exactOptional(),
     /** A refusal after an unanswered attempt. It is accepted only after a second read-back. */
     refusal: z.object({ at: storedInstant, reason: text }).exactOptional(),
@@ -99,7 +99,10 @@ const mailSchema = z.lazy(() =>
 /** Returns the schema of the columns of a security key: one of a shipment, or an on-site authenticator. */
 export const securityKeySchema = () =>
   z.object({
-    /** `s-01-001` is the first security key of shipment item 1; `a-01` is the first authenticator. Ids sort in the order of the request. */
+    /**
+     * `s-01-001` is the first security key of shipment item 1; `a-01` is the first authenticator. Ids sort in the order
+     * of the request.
+     */
     id: text,
     /** Whether the key maker programs and ships the security key, or the user enrolls an authenticator on site. */
     provisioning: z.enum(["shipped", "on_site"]),
@@ -151,8 +154,8 @@ export function isMailable(email: string, domains: readonly string[]): boolean {
 const domainOf = (email: string): string => email.slice(email.lastIndexOf("@") + 1).toLowerCase();
 
 /**
- * Returns the message of a PIN email in reads: why it was not sent, and the domains of addresses that were left out. The addresses are for the
- * role that may resend it, and the role `read` sees this message.
+ * Returns the message of a PIN email in reads: why it was not sent, and the domains of addresses that were left out.
+ * The addresses are for the role that may resend it, and the role `read` sees this message.
  */
 export function pinMailMessage({ retry, leftOut = [] }: SecurityKey["mail"]): string | undefined {
   const domains = [...new Set(leftOut.map(domainOf))];
@@ -167,7 +170,10 @@ export const displayName = (key: SecurityKey): string => key.name ?? "Pre-Reg Ke
 export const registeredName = (key: SecurityKey): string =>
   key.serial === undefined ? displayName(key) : `${displayName(key)}: ${key.serial}`;
 
-/** Returns the id of a security key of a shipment item, such as `s-01-001`. Both arguments count from 0. Version 2 has one key for each item. */
+/**
+ * Returns the id of a security key of a shipment item, such as `s-01-001`. Both arguments count from 0. Version 2 has
+ * one key for each item.
+ */
 export const shipmentKeyId = (item: number, key = 0): string => `s-${padded(item, 2)}-${padded(key, 3)}`;
 
 /** Returns the id of an on-site authenticator, such as `a-01`. `index` counts from 0. */

@@ -5,7 +5,7 @@ import { credentialMessage } from "./credential.ts";
 import type { CredentialRequest, Delivery, Shipment } from "./request.ts";
 import { isOnSite, pinMailMessage, type SecurityKey } from "./security-key.ts";
 
-/** The stored states of a shipment. `processing` is not stored, because it ends with a lease and without a write (C9). */
+/** The stored states of a shipment. `processing` is that of a lease and not stored (C9). */
 export const shipmentStates = ["ongoing", "complete", "pending_pin_sending"] as const;
 
 /** Returns the schema of the record of a shipment id: the linked request, and a copy of the shipment's status. */
@@ -20,7 +20,7 @@ export type ShipmentRecord = Immutable<z.output<ReturnType<typeof shipmentRecord
 /** A shipment's state and processing error (specification section 2). */
 type ShipmentStatus = Omit<ShipmentRecord, "requestId">;
 
-/** Returns the status of a request's shipment from the rows of the request. The record of the shipment is only a copy. */
+/** Returns the status of a request's shipment, of which its record has a copy. */
 export function shipmentStatusOf(request: CredentialRequest, keys: readonly SecurityKey[]) {
   const shipped = keys.filter(key => !isOnSite(key));
   const errorMessage = processingError(request, shipped);
@@ -113,7 +113,7 @@ export function afterReport(
   };
 }
 
-/** Returns the message of the delivery service about a shipment that needs attention; undefined in the normal course. */
+/** Returns the delivery service's message about a shipment that needs attention. */
 export function deliveryProblem({ stateId, message }: Pick<Shipment, "stateId" | "message">): string | undefined {
   if (stateId === undefined || expectedStates.includes(stateId)) return undefined;
   return `The delivery service reports: ${message ?? `state ${stateId}`}`;

@@ -60,15 +60,15 @@ export function transition(from: CredentialState, event: CredentialEvent): Crede
 export const isTerminal = (state: CredentialState | SecurityKeyState | RequestState): boolean =>
   state !== "processing" && state !== "activation_pending" && state !== "received" && state !== "started";
 
-/** Returns the state of an item or authenticator from the states of its credentials, in any order. Throws if there are none. */
+/** Returns the state of an item or authenticator from those of its credentials. Throws if there are none. */
 export const rollUpSecurityKey = (credentials: readonly CredentialState[]): SecurityKeyState =>
   outcome(credentials, "active") ?? "processing";
 
-/** Returns the state of a request from its current state and those of its items and authenticators. Throws if there are none. */
+/** Returns the state of a request from its own and those of its items and authenticators. Throws without any. */
 export const rollUpRequest = (current: RequestState, keys: readonly SecurityKeyState[]): RequestState =>
   isTerminal(current) ? current : (outcome(keys, "complete") ?? current);
 
-/** Returns the state of a request whose order was accepted by all peers. Throws if the current state is not `received`. */
+/** Returns the state of a request whose order all peers accepted. Throws if it is not `received`. */
 export function startRequest(current: RequestState): RequestState {
   if (current !== "received") throw new Error(`a request that is ${current} cannot be started`);
   return "started";

@@ -1,4 +1,4 @@
-/** WebAuthn creation options as JSON, binary values base64url (WebAuthn Level 3, PublicKeyCredentialCreationOptionsJSON). */
+/** PublicKeyCredentialCreationOptionsJSON of WebAuthn Level 3, binary values base64url. */
 export interface CreationOptions {
   readonly rp: { readonly id: string; readonly name: string };
   readonly user: { readonly id: string; readonly name: string; readonly displayName: string };
@@ -20,7 +20,7 @@ export interface Challenge {
   readonly expiresAt?: Date;
   /** The expiry for which the settings asked, if the IdP may grant an earlier one. */
   readonly askedExpiry?: Date;
-  /** The state that the IdP kind needs to activate, read back and compensate, as JSON. Stored sealed with the credential, never shown. */
+  /** The state that the IdP kind needs later, as JSON. Stored sealed with the credential, never shown. */
   readonly idpState: Readonly<Record<string, unknown>>;
 }
 

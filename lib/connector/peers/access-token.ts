@@ -23,8 +23,8 @@ export interface AccessTokens {
   /**
    * Runs an operation with a token and within its time limit, and once more with a new token if it fails with 401.
    * @param outer ends the operation earlier
-   * @throws PeerFailure if there is no token (`isNoToken`), never of the kind `unanswered`, because the peer has not done the work then; otherwise
-   * what `work` throws
+   * @throws PeerFailure if there is no token (`isNoToken`), never of the kind `unanswered`, because the peer has not
+   * done the work then; otherwise what `work` throws
    */
   use<T>(outer: AbortSignal | undefined, work: (call: TokenCall) => Promise<T>): Promise<T>;
 }
@@ -34,7 +34,10 @@ const minAgeMs = 10_000;
 /** How long before it expires a token is renewed. */
 const marginMs = 60_000;
 
-/** Returns a token cache. @param grant gets a new token; must end by itself, because all waiting callers share one run */
+/**
+ * Returns a token cache.
+ * @param grant gets a new token; must end by itself, because all waiting callers share one run
+ */
 export function createAccessTokens(
   access: Pick<PeerAccess, "peer" | "now" | "timeLimitMs">,
   grant: () => Promise<Grant>,
@@ -69,7 +72,7 @@ export function createAccessTokens(
   };
 }
 
-/** The kind of failure of a call that was not made, by that of the token request. None says that the call was received. */
+/** The kind of failure of a call that was not made for lack of a token, by that of the token request. */
 const kindWithoutToken: Readonly<Record<PeerFailureKind, PeerFailureKind>> = {
   unreachable: "unreachable",
   unanswered: "unreachable",

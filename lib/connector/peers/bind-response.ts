@@ -24,8 +24,8 @@ export const bindingOf = ({ options, origin }: Challenge): NonNullable<Credentia
 });
 
 /**
- * Checks whether a response belongs to its request (docs/peers/exchange-format.md), so that a credential of one user cannot be registered
- * for another user. The attestation is verified by the IdP.
+ * Checks whether a response belongs to its request (docs/peers/exchange-format.md), so that a credential of one user
+ * cannot be registered for another user. The attestation is verified by the IdP.
  * @returns undefined if the response belongs to the request
  */
 export function bindResponse(
@@ -46,8 +46,8 @@ export function bindResponse(
 }
 
 /**
- * Returns the model of the authenticator that made a credential, as a UUID. Undefined if the response cannot be read, or if the
- * authenticator does not disclose its model: then the AAGUID is zero.
+ * Returns the model of the authenticator that made a credential, as a UUID. Undefined if the response cannot be read,
+ * or if the authenticator does not disclose its model: then the AAGUID is zero.
  */
 export function aaguidOf({ attestationObject }: Pick<Attestation, "attestationObject">): string | undefined {
   const hex = authenticatorData(attestationObject)?.aaguid.toString("hex") ?? "";
@@ -66,7 +66,7 @@ function clientData(base64url: string): z.infer<typeof collectedClientData> | un
   }
 }
 
-/** Authenticator data has hash 32, flags 1, counter 4, AAGUID 16, length 2, credential id, public key (WebAuthn Level 3 section 6.1). */
+/** Authenticator data: hash 32, flags 1, counter 4, AAGUID 16, length 2, id, public key (WebAuthn Level 3, 6.1). */
 const flagsAt = 32;
 const aaguidAt = 37;
 const lengthAt = 53;

@@ -20,13 +20,13 @@ interface DeliveryOptions extends PeerTools {
 }
 
 /**
- * The delivery service (docs/peers/delivery.md). Methods throw PeerFailure only. Its `code` and `detail` are the service's own: `missing`
- * without a `code` may come from a proxy.
+ * The delivery service (docs/peers/delivery.md). Methods throw PeerFailure only. Its `code` and `detail` are the
+ * service's own: `missing` without a `code` may come from a proxy.
  */
 export interface DeliveryService {
   /**
-   * Orders a shipment with exactly one call, because an order cannot be undone. After `unanswered` the shipment may exist. If the call
-   * cannot start by `notAfter`, it is not made and fails as `unreachable`.
+   * Orders a shipment with exactly one call, because an order cannot be undone. After `unanswered` the shipment may
+   * exist. If the call cannot start by `notAfter`, it is not made and fails as `unreachable`.
    */
   createShipment(
     order: DeliveryOrder,
@@ -34,8 +34,9 @@ export interface DeliveryService {
   ): Promise<{ readonly shipmentId: string }>;
   getShipment(shipmentId: string): Promise<DeliveryShipment>;
   /**
-   * Finds the readable shipments with the reference. In a list that is newest first, it need not find those requested at `since` or before.
-   * Returns `cannot_tell` if the service has no such search or too many results. Fails if it found none and some shipments were not readable.
+   * Finds the readable shipments with the reference. In a list that is newest first, it need not find those requested
+   * at `since` or before. Returns `cannot_tell` if the service has no such search or too many results. Fails if it
+   * found none and some shipments were not readable.
    */
   findByReference(reference: string, since: Instant): Promise<FoundShipments | "cannot_tell">;
   /** Fails as `missing` if the shipment does not exist, and as `refused` (409) if it is too late. */
@@ -57,9 +58,9 @@ interface FoundShipments {
 const pageSize = 10;
 const maxPages = 100;
 /**
- * The maximum length of a page, in bytes. A shipment has at most 100 credentials, with responses of about 20 kB each (a challenge of Entra ID
- * has about 7,000 characters), and 50 security keys with PIN responses of about 2 kB: 2.1 MB, and a page of 10 about 21 MB. A page
- * of a service that ignores the page size fits too if its shipments are small.
+ * The maximum length of a page, in bytes. A shipment has at most 100 credentials, with responses of about 20 kB each (a
+ * challenge of Entra ID has about 7,000 characters), and 50 security keys with PIN responses of about 2 kB: 2.1 MB, and
+ * a page of 10 about 21 MB. A page of a service that ignores the page size fits too if its shipments are small.
  */
 const maxPageBytes = 24 * 1024 * 1024;
 
@@ -165,9 +166,9 @@ const withoutResponses = ({ items, ...shipment }: DeliveryShipment): DeliveryShi
 });
 
 /**
- * Returns a function that gets each page of a list in turn, and returns whether all further pages are from `since` or before. Relies on
- * the documented order only if the list shows it: every shipment has a time, no page has a later time after an earlier one, and the times
- * are not all equal.
+ * Returns a function that gets each page of a list in turn, and returns whether all further pages are from `since` or
+ * before. Relies on the documented order only if the list shows it: every shipment has a time, no page has a later time
+ * after an earlier one, and the times are not all equal.
  */
 function endsBefore(since: Instant): (page: readonly (DeliveryShipment | undefined)[]) => boolean {
   let newest: Instant | undefined;

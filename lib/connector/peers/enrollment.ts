@@ -14,7 +14,7 @@ interface EnrollmentOptions extends PeerTools {
 
 const accessToken = "urn:ietf:params:oauth:token-type:access_token";
 
-/** Returns a cache of access tokens of the pre-registration API, which the enrollment service issues for the credential (RFC 8693). */
+/** Returns the access tokens of the pre-registration API, by token exchange at the enrollment service (RFC 8693). */
 export function connectEnrollment({ baseUrl, credential, ...rest }: EnrollmentOptions): AccessTokens {
   const access: PeerAccess = { ...rest, peer: "enrollment service" };
   const url = `${trimEnd(baseUrl, "/")}/v1/token`;

@@ -82,7 +82,7 @@ export async function openEnvelope<T>(
   return orMalformed(() => payload.parse(JSON.parse(new TextDecoder().decode(verified.payload))));
 }
 
-/** Returns the `kid` of the key that a compact JWE is encrypted to; undefined if it names none or its header is not allowed. */
+/** Returns the `kid` that a compact JWE names; undefined without one, or if its header is not allowed. */
 export function recipientKid(jwe: string): string | undefined {
   try {
     return headerOf(jwe, jweHeader).kid;

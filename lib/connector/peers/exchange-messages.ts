@@ -71,7 +71,8 @@ export function encodePinRequest(
 }
 
 /**
- * Returns the credential in a response of the key maker. It is not known to belong to the request before {@link bindResponse}.
+ * Returns the credential in a response of the key maker. It is not known to belong to the request before {@link
+ * bindResponse}.
  * @throws ExchangeError, or the error of `findSigningKey`
  */
 export async function decodeCredentialResponse(
@@ -94,7 +95,8 @@ export async function decodeCredentialResponse(
 }
 
 /**
- * Returns the PIN in a response of the key maker: 4 to 63 characters on one line. It must not be stored or logged (C14).
+ * Returns the PIN in a response of the key maker: 4 to 63 characters on one line. It must not be stored or logged
+ * (C14).
  * @throws ExchangeError, or the error of `findSigningKey`
  */
 export async function decodePinResponse(

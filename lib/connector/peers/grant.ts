@@ -11,8 +11,8 @@ export interface ClientCredentials {
   readonly clientId: string;
   readonly scope?: string | undefined;
   /**
-   * Read at each grant, so that a rotated secret is used. A client secret, or PEM text with private key and certificate for
-   * `private_key_jwt` (RFC 7523).
+   * Read at each grant, so that a rotated secret is used. A client secret, or PEM text with private key and certificate
+   * for `private_key_jwt` (RFC 7523).
    */
   readonly secret: () => Promise<string>;
   /** The audience of `private_key_jwt`; `tokenUrl` by default. */
@@ -21,7 +21,7 @@ export interface ClientCredentials {
   readonly algorithmFor?: (key: KeyObject) => "RS256" | "ES256" | "ES384";
 }
 
-/** Gets an access token by the client credentials grant (RFC 6749 section 4.4). Throws PeerFailure, or what `secret` throws. */
+/** Gets a token by the client credentials grant (RFC 6749 section 4.4). Throws PeerFailure, or as `secret` does. */
 export async function grantByClientCredentials(access: PeerAccess, client: ClientCredentials): Promise<Grant> {
   const secret = await client.secret();
   const body = new URLSearchParams({
@@ -68,10 +68,13 @@ function errorOf(body: unknown) {
   return { code: error, detail: error_description };
 }
 
-/** How far the connector's clock may be ahead of the issuer's. PingOne refuses an assertion whose time is in the future. */
+/** How far the clock may be ahead of the issuer's: PingOne refuses assertions from the future. */
 const clockToleranceSeconds = 120;
 
-/** Returns a client assertion (RFC 7523 section 3), with the thumbprint of the certificate if the PEM has one: Entra requires it. */
+/**
+ * Returns a client assertion (RFC 7523 section 3), with the thumbprint of the certificate if the PEM has one: Entra
+ * requires it.
+ */
 async function assertion(access: PeerAccess, client: ClientCredentials, pem: string): Promise<string> {
   const { key, thumbprint } = signer(pem) ?? (await unusable(access));
   const now = Math.floor(Date.parse(access.now()) / 1000);
@@ -93,7 +96,7 @@ async function assertion(access: PeerAccess, client: ClientCredentials, pem: str
 
 const certificateBegin = "-----BEGIN CERTIFICATE-----";
 
-/** Returns the private key and the thumbprint of its own certificate. Key Vault also returns the certificates of the issuers. */
+/** Returns the private key and the thumbprint of its certificate. Key Vault also returns those of the issuers. */
 function signer(pem: string): { key: KeyObject; thumbprint: string | undefined } | undefined {
   try {
     const key = createPrivateKey(pem);
@@ -109,8 +112,8 @@ function signer(pem: string): { key: KeyObject; thumbprint: string | undefined }
 }
 
 /**
- * Rejects with the failure without its cause, which may quote the private key. It is recorded as a token request that was refused, so that
- * the same alert reports it.
+ * Rejects with the failure without its cause, which may quote the private key. It is recorded as a token request that
+ * was refused, so that the same alert reports it.
  */
 function unusable({ peer }: PeerAccess): Promise<never> {
   const detail = "The client's private key cannot be used.";

@@ -54,7 +54,7 @@ const someText = z
   .optional()
   .catch(undefined);
 
-/** The response to a read of one authenticator. With the id of another one it is not readable, because a state can be final. */
+/** The response to a read of one authenticator. That of another id is refused: a state can be final. */
 export const authenticatorResponse = (id: string) =>
   z
     .object({

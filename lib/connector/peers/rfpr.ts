@@ -17,15 +17,15 @@ interface RfprOptions extends PeerTools {
 }
 
 /**
- * The pre-registration API, for on-site enrollment (docs/peers/enrollment.md). The connector chooses the id of each authenticator.
- * Methods throw PeerFailure only and may be repeated after any failure.
+ * The pre-registration API, for on-site enrollment (docs/peers/enrollment.md). The connector chooses the id of each
+ * authenticator. Methods throw PeerFailure only and may be repeated after any failure.
  */
 export interface Rfpr {
   /** Gets an access token, so that a later call does not fail for lack of one. */
   authenticate(): Promise<void>;
   /**
-   * Requests an authenticator. Fails as `refused` with status 409 if the id has another content, and with 410 if it was deleted. If the
-   * call cannot start by `notAfter`, it is not made and fails as `unreachable`.
+   * Requests an authenticator. Fails as `refused` with status 409 if the id has another content, and with 410 if it was
+   * deleted. If the call cannot start by `notAfter`, it is not made and fails as `unreachable`.
    */
   put(id: string, order: AuthenticatorOrder, limits?: { readonly notAfter?: Instant }): Promise<void>;
   /** Fails as `refused` with status 410 if the request was deleted. */

@@ -21,8 +21,8 @@ interface MailText {
 }
 
 /**
- * Returns the PIN email as plain text and HTML. All values are escaped. The subject never contains the PIN, and the text before it is longer
- * than what mail programs show of an email that is not opened, also on a locked screen.
+ * Returns the PIN email as plain text and HTML. All values are escaped. The subject never contains the PIN, and the
+ * text before it is longer than what mail programs show of an email that is not opened, also on a locked screen.
  */
 export function composePinMail(content: PinMailContent, sender: ConnectorDeps["pinMailSender"]): MailText {
   const texts = pinMailTexts[sender.language];
@@ -75,9 +75,9 @@ const textBody = ({ pin, introduction, rows, texts }: PinMail): string =>
   ].join("\r\n");
 
 /**
- * Uses no colours, so that the email follows the reader's light or dark scheme, no fixed widths, and loads nothing. The sign-in
- * address is not a link, because readers should not get used to signing in through links in mails. Telephones are asked not to
- * turn serial number and PIN into links.
+ * Uses no colours, so that the email follows the reader's light or dark scheme, no fixed widths, and loads nothing. The
+ * sign-in address is not a link, because readers should not get used to signing in through links in mails. Telephones
+ * are asked not to turn serial number and PIN into links.
  */
 const htmlBody = (
   { pin, introduction, rows, texts }: PinMail,
@@ -120,8 +120,8 @@ const entities: Readonly<Record<string, string>> = {
 const escaped = (text: string): string => text.replace(/[&<>"']/g, character => entities[character] ?? "");
 
 /**
- * Replaces control and direction characters, which would break a header or change the order in which a text is shown. Joiners stay: without
- * them the user id of an emoji or an Indic name is another one.
+ * Replaces control and direction characters, which would break a header or change the order in which a text is shown.
+ * Joiners stay: without them the user id of an emoji or an Indic name is another one.
  */
 const oneLine = (text: string): string =>
   text

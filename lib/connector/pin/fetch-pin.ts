@@ -23,7 +23,7 @@ interface NoPin {
   readonly failure?: PeerFailure | undefined;
 }
 
-/** Returns the PIN of a security key from its peer's response, or from the stored copy if the peer no longer returns one that opens. */
+/** Returns the PIN of a security key from its peer's response or, without one that opens, from the stored copy. */
 export async function fetchPin(loaded: LoadedRequest, keyId: string, deps: ConnectorDeps): Promise<Pin | NoPin> {
   const key = securityKeyOf(loaded, keyId);
   const fetched = await orFailure((isOnSite(key) ? enrolledPin : shippedPin)(loaded, key, deps));

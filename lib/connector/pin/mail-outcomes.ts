@@ -49,8 +49,9 @@ export function giveUp(
 }
 
 /**
- * Gives an email up whose addresses are all suppressed: each further email to them extends the suppression, from a day up to 14 days, also
- * when the mailbox exists by then. A person corrects the mailbox and resends the PIN; until then it stays available (C14).
+ * Gives an email up whose addresses are all suppressed: each further email to them extends the suppression, from a day
+ * up to 14 days, also when the mailbox exists by then. A person corrects the mailbox and resends the PIN; until then it
+ * stays available (C14).
  */
 function endSuppressed(key: SecurityKey, deps: ConnectorDeps): StepOutcome {
   const lastError =
@@ -97,7 +98,10 @@ export function notDelivered(key: SecurityKey, code: string | undefined, deps: C
   return { change: (of, request) => next.change(later.change(of, request), request) };
 }
 
-/** The mail service did not accept the email, or did not answer. @param inDoubt whether an earlier send was not answered */
+/**
+ * The mail service did not accept the email, or did not answer.
+ * @param inDoubt whether an earlier send was not answered
+ */
 export function notAccepted(
   key: SecurityKey,
   failure: PeerFailure,

@@ -19,11 +19,11 @@ import { sendFetchedPin } from "./send-pin-mail.ts";
 const resendsPerHour = 5;
 
 /**
- * Emails the PINs of a request again, for each security key whose PIN response is available and whose limit allows it (C1, C14). An email that
- * fails stays due for the job. Returns the number of emails sent.
- * Throws Fault: `not_found`; `conflict` with the reason if no key has a PIN to send, if `PIN_MAIL_DOMAINS` allows none of the addresses, or with
- * `retryAfter` while a job has the lease of a key, after a wait of 2 seconds at most; `unavailable` if a peer is not responding; `throttled`
- * if every security key has reached its limit.
+ * Emails the PINs of a request again, for each security key whose PIN response is available and whose limit allows it
+ * (C1, C14). An email that fails stays due for the job. Returns the number of emails sent. Throws Fault: `not_found`;
+ * `conflict` with the reason if no key has a PIN to send, if `PIN_MAIL_DOMAINS` allows none of the addresses, or with
+ * `retryAfter` while a job has the lease of a key, after a wait of 2 seconds at most; `unavailable` if a peer is not
+ * responding; `throttled` if every security key has reached its limit.
  * @param provisioning that of the security keys; undefined for all
  */
 export async function resendPin(
@@ -108,8 +108,8 @@ const mayResend = (key: SecurityKey, run: Run, { now }: ConnectorDeps): boolean 
   !isLeasedByAnother(key.lease, run, now()) && recent(key, now()).length < resendsPerHour;
 
 /**
- * Emails each key whose PIN is available until the time is over or the mail service throttles. Returns the number of emails sent. Throws a
- * Fault if no send was tried.
+ * Emails each key whose PIN is available until the time is over or the mail service throttles. Returns the number of
+ * emails sent. Throws a Fault if no send was tried.
  */
 async function resendEach(
   start: LoadedRequest,
@@ -158,7 +158,7 @@ async function resendEach(
 const recent = ({ mail }: SecurityKey, now: Instant): readonly Instant[] =>
   (mail.resentAt ?? []).filter(at => between(at, now) < hours(1));
 
-/** Returns ports that get each shipment once: the delivery service returns the PINs of all its security keys together. */
+/** Returns ports that get each shipment once: one response has the PINs of all its security keys. */
 function withOneGet({ delivery, ...deps }: ConnectorDeps): ConnectorDeps {
   const got = new Map<string, ReturnType<typeof delivery.getShipment>>();
   const getShipment = (id: string) => {

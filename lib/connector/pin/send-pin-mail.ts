@@ -13,12 +13,12 @@ import { fetchPin, openStoredPin } from "./fetch-pin.ts";
 import { giveUp, mailAt, notAccepted, notDelivered, sendLater, sendNumber, sent } from "./mail-outcomes.ts";
 
 /**
- * The waits before the look-ups of an accepted email; afterwards it is left to the next run. The mail service allows two look-ups for each
- * mail: 60 a minute and 200 an hour on a new domain, against 30 and 100 mails.
+ * The waits before the look-ups of an accepted email; afterwards it is left to the next run. The mail service allows
+ * two look-ups for each mail: 60 a minute and 200 an hour on a new domain, against 30 and 100 mails.
  */
 const lookUpWaitsMs = [300, 900];
 
-/** Accepted sends after which an email that the mail service does not know counts as sent: each of them may be one more email. */
+/** Accepted sends after which an email that the mail service does not know counts as sent. */
 const maxAccepted = 2;
 
 /** The security key whose PIN is mailed, and its request as loaded. */
@@ -167,8 +167,8 @@ async function deliver(target: Target, { to, pin, inDoubt }: Send, deps: Connect
 }
 
 /**
- * Looks up an accepted email until it is sent or a look-up fails. Most are sent within a second; a later run looks up the
- * others.
+ * Looks up an accepted email until it is sent or a look-up fails. Most are sent within a second; a later run looks up
+ * the others.
  */
 async function awaitSent(key: SecurityKey, operation: string, deps: ConnectorDeps): Promise<StepOutcome> {
   let failure: PeerFailure | undefined;

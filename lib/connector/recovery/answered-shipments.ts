@@ -4,7 +4,7 @@ import type { CredentialRequest, Delivery, Shipment } from "../model/request.ts"
 import { deliveryStateOf } from "../model/shipment.ts";
 import { logAndContinue } from "../runs/queue.ts";
 
-/** The states of requests whose shipment the delivery service probably still knows, in the order in which they are read. */
+/** The states of requests whose shipment the delivery service probably knows, in the order of reading. */
 const states = ["started", "complete", "partial"] as const;
 /** Older shipments may have been removed from the delivery service, so newer ones are asked for first. */
 const maxAgesMs = [days(7), days(30)];

@@ -7,14 +7,14 @@ import type { Challenge } from "../model/webauthn.ts";
 import { openIdpState } from "../storage/sealed.ts";
 
 /**
- * What a create got from the IdPs for its credentials: a challenge, or no response, after which the IdP may have begun a registration. A
- * credential whose IdP was not called or refused is not in it.
+ * What a create got from the IdPs for its credentials: a challenge, or no response, after which the IdP may have begun
+ * a registration. A credential whose IdP was not called or refused is not in it.
  */
 export type OptionsResponses = ReadonlyMap<Credential, Challenge | "unanswered">;
 
 /**
- * Removes the authenticators of these security keys at the pre-registration API and their registrations at the IdPs. Throws a failure of
- * the pre-registration API, else one of an IdP. May be repeated.
+ * Removes the authenticators of these security keys at the pre-registration API and their registrations at the IdPs.
+ * Throws a failure of the pre-registration API, else one of an IdP. May be repeated.
  */
 export async function compensate(
   requestId: string,
@@ -25,7 +25,7 @@ export async function compensate(
   await allEnded([removeAuthenticators(requestId, keys, deps), compensateAtIdps(requestId, keys, deps, responses)]);
 }
 
-/** Waits for the end of all, so that a failure of one stops no other. Throws the first failure that may pass, else the first one. */
+/** Waits for the end of all. Throws the first failure that may pass, else the first one. */
 async function allEnded(work: readonly (Promise<void> | undefined)[]): Promise<void> {
   const results = await Promise.allSettled(work);
   const failures = results.flatMap(result => (result.status === "rejected" ? [result.reason as unknown] : []));
@@ -34,9 +34,11 @@ async function allEnded(work: readonly (Promise<void> | undefined)[]): Promise<v
 }
 
 /**
- * Removes the registrations that were started at the IdPs for credentials without a response, including those of unanswered calls, whose
- * ids are not known. Throws the first failure that may pass, else the first one. May be repeated.
- * @param responses those of a running create; without them, each credential without an IdP state may have an unanswered call
+ * Removes the registrations that were started at the IdPs for credentials without a response, including those of
+ * unanswered calls, whose ids are not known. Throws the first failure that may pass, else the first one. May be
+ * repeated.
+ * @param responses those of a running create; without them, each credential without an IdP state may have an unanswered
+ * call
  */
 export async function compensateAtIdps(
   requestId: string,
@@ -85,9 +87,9 @@ export async function compensateAtIdp(
 }
 
 /**
- * Removes authenticators at the pre-registration API: they can no longer be enrolled, and their responses are deleted there. Throws the
- * first failure. May be repeated. If the deployment no longer has the API, only logs that they were left: the request must not wait for
- * ever.
+ * Removes authenticators at the pre-registration API: they can no longer be enrolled, and their responses are deleted
+ * there. Throws the first failure. May be repeated. If the deployment no longer has the API, only logs that they were
+ * left: the request must not wait for ever.
  */
 export async function removeAuthenticators(
   requestId: string,
@@ -103,8 +105,8 @@ export async function removeAuthenticators(
 }
 
 /**
- * Response keys are stored before an authenticator is sent, so one without them was never sent, except after a backup in which its
- * credentials count as attempted.
+ * Response keys are stored before an authenticator is sent, so one without them was never sent, except after a backup
+ * in which its credentials count as attempted.
  */
 const mayHaveBeenSent = ({ credentials }: SecurityKey): boolean =>
   credentials.some(({ responseKey, triedAt }) => responseKey !== undefined || triedAt !== undefined);

@@ -8,7 +8,10 @@ import { endAll, endWaiting, rolledUp } from "../model/roll-up.ts";
 import type { SecurityKey } from "../model/security-key.ts";
 import { isTerminal, startRequest } from "../model/states.ts";
 
-/** Ends a request that was never sent to the delivery service as `failed`, with its security keys and credentials. Returns undefined on a conflict. */
+/**
+ * Ends a request that was never sent to the delivery service as `failed`, with its security keys and credentials.
+ * Returns undefined on a conflict.
+ */
 export const failRequest = (
   loaded: LoadedRequest,
   reason: string,
@@ -23,9 +26,9 @@ export function failedRequest(loaded: LoadedRequest, reason: string, now: Instan
 }
 
 /**
- * Ends the security keys of a request whose order was never confirmed, and the request if none is left. Authenticators with a response
- * continue: they were enrolled while a shipment was linked tentatively, and are in use. Keeps the order intent, because a shipment may
- * exist. Returns undefined on a conflict.
+ * Ends the security keys of a request whose order was never confirmed, and the request if none is left. Authenticators
+ * with a response continue: they were enrolled while a shipment was linked tentatively, and are in use. Keeps the order
+ * intent, because a shipment may exist. Returns undefined on a conflict.
  */
 export function endUnconfirmed(
   loaded: LoadedRequest,

@@ -10,10 +10,11 @@ import type { Run } from "../runs/run.ts";
 import { areLinkedToOthers, isTentative, matchesOrder } from "./unknown-order.ts";
 
 /**
- * Returns the shipments that may be the order of this request: created at most 5 minutes before the order intent, equal in content, and
- * linked to no other request. If the delivery service did not answer, returns none, with its failure. `isContested` means that one more is
- * linked to another request tentatively: its responses will show which of the two requests it belongs to. `isUnknown` means that the
- * delivery service does not know the order: its list is complete, and every shipment in it that may be this order belongs to another request.
+ * Returns the shipments that may be the order of this request: created at most 5 minutes before the order intent, equal
+ * in content, and linked to no other request. If the delivery service did not answer, returns none, with its failure.
+ * `isContested` means that one more is linked to another request tentatively: its responses will show which of the two
+ * requests it belongs to. `isUnknown` means that the delivery service does not know the order: its list is complete,
+ * and every shipment in it that may be this order belongs to another request.
  */
 export async function findCandidates(
   leased: LoadedRequest,

@@ -12,8 +12,8 @@ import { compensate, compensateAtIdp } from "./compensate.ts";
 type Peers = Pick<ConnectorDeps, "idps" | "rfpr">;
 
 /**
- * Whether the run must not call a peer at which these security keys are compensated or cancelled: they are left to a later run. An IdP that
- * keeps no state is not called, so its pause does not count.
+ * Whether the run must not call a peer at which these security keys are compensated or cancelled: they are left to a
+ * later run. An IdP that keeps no state is not called, so its pause does not count.
  */
 export const mustLeaveKeys = (keys: readonly SecurityKey[], run: Run, deps: ConnectorDeps): boolean =>
   keys
@@ -96,8 +96,9 @@ function notCalled(
 }
 
 /**
- * Compensates for security keys of a leased request in a run of a job. Each call waits for its turn at its peer, and does not start if it
- * could outlast the lease. Returns the failure of a peer, after which the compensation has to be repeated.
+ * Compensates for security keys of a leased request in a run of a job. Each call waits for its turn at its peer, and
+ * does not start if it could outlast the lease. Returns the failure of a peer, after which the compensation has to be
+ * repeated.
  */
 export async function compensateInTurn(
   { request: { value: request } }: LoadedRequest,
@@ -118,8 +119,9 @@ async function failureOf(compensation: Promise<void>, { log }: ConnectorDeps): P
 }
 
 /**
- * Removes the registrations that IdPs began for credentials whose challenge has expired without a response: otherwise they would use up
- * the user's limit at the IdP. Only logs the failure of an IdP, because an ended credential must not wait for it.
+ * Removes the registrations that IdPs began for credentials whose challenge has expired without a response: otherwise
+ * they would use up the user's limit at the IdP. Only logs the failure of an IdP, because an ended credential must not
+ * wait for it.
  * @param after the security keys of the leased request as they will be saved
  */
 export async function compensateExpired(

@@ -16,9 +16,10 @@ import { compensateInTurn, mustLeaveKeys } from "./peers-in-turn.ts";
 import { canFindOthers, isNeverOrdered, withUnknown } from "./unknown-order.ts";
 
 /**
- * Reconciles a request whose create handler stopped. Without an order intent, the request is compensated and ends `failed`. With one, the
- * shipment is looked up until it is found or `reconcileForMs` has passed (C6). Returns true if the request was not
- * processed because the run must not call a peer now or is over: the run's report counts it as `left`.
+ * Reconciles a request whose create handler stopped. Without an order intent, the request is compensated and ends
+ * `failed`. With one, the shipment is looked up until it is found or `reconcileForMs` has passed (C6). Returns true if
+ * the request was not processed because the run must not call a peer now or is over: the run's report counts it as
+ * `left`.
  */
 export async function reconcileRequest(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<boolean> {
   const { now, intervals } = deps;
@@ -30,7 +31,8 @@ export async function reconcileRequest(loaded: LoadedRequest, run: Run, deps: Co
       ? plus(request.createdAt, intervals.receivedMaxAgeMs)
       : plus(sentAt, intervals.reconcileAfterMs);
   if (dueAt > now()) {
-    // The create handler may still be running, so the row is left alone, unless its due time is wrong and would come up again and again.
+    // The create handler may still be running, so the row is left alone, unless its due time is wrong and would come up
+    // again and again.
     if ((request.due?.at ?? dueAt) <= now()) {
       await deps.requests.save(loaded, { request: { ...request, due: { queue: "reconcile", at: dueAt } } });
     }
@@ -70,14 +72,16 @@ async function compensateAndFail(leased: LoadedRequest, run: Run, deps: Connecto
 }
 
 /**
- * Look-ups before a request ends `failed` if the last one was not answered. By the timer, their back-off takes half a day; on-demand
- * calls do not wait for it. A connector that was stopped or restored later than `reconcileForMs` may be back before the delivery service.
+ * Look-ups before a request ends `failed` if the last one was not answered. By the timer, their back-off takes half a
+ * day; on-demand calls do not wait for it. A connector that was stopped or restored later than `reconcileForMs` may be
+ * back before the delivery service.
  */
 const leastLookUps = 10;
 
 /**
- * Looks up the shipment, and links it or postpones the next look-up. Returns `never_confirmed` and changes nothing if `reconcileForMs` has
- * passed without a shipment, or if the create handler may have stopped before its call and the delivery service does not know the order.
+ * Looks up the shipment, and links it or postpones the next look-up. Returns `never_confirmed` and changes nothing if
+ * `reconcileForMs` has passed without a shipment, or if the create handler may have stopped before its call and the
+ * delivery service does not know the order.
  */
 async function lookUp(
   leased: LoadedRequest,
@@ -122,7 +126,8 @@ const withDelivery = ({ request, keys }: LoadedRequest, delivery: Delivery | und
 
 /** Compensates a request whose shipment was never found, and ends it, but for authenticators with a response. */
 async function failUnconfirmed(leased: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<void> {
-  // Authenticators without a response must not be enrolled. A shipment may exist, so nothing is compensated for its security keys.
+  // Authenticators without a response must not be enrolled. A shipment may exist, so nothing is compensated for its
+  // security keys.
   const waiting = securityKeysOf(leased).filter(
     key => isOnSite(key) && key.state === "processing" && !hasProgressed(key),
   );
@@ -131,7 +136,10 @@ async function failUnconfirmed(leased: LoadedRequest, run: Run, deps: ConnectorD
   else await reconcileLater(leased, neverConfirmedMessage, deps, failure.retryAfter);
 }
 
-/** Releases the lease and schedules the next attempt, with back-off. @param retryAfter seconds that a peer asked to wait */
+/**
+ * Releases the lease and schedules the next attempt, with back-off.
+ * @param retryAfter seconds that a peer asked to wait
+ */
 async function reconcileLater(
   leased: LoadedRequest,
   errorMessage: string,

@@ -9,9 +9,10 @@ import type { DeliveryShipment } from "../peers/delivery-wire.ts";
 import { answeredShipments } from "./answered-shipments.ts";
 
 /**
- * The number of look-ups that did not know the order, and the minimum time from the first to the last, after which an order intent that a
- * crash has left ends. The first look-up comes after `reconcileAfterMs`, when no call is running any more. The hour is for a delivery service
- * that accepts or lists an order late: ending earlier would lose an order that exists.
+ * The number of look-ups that did not know the order, and the minimum time from the first to the last, after which an
+ * order intent that a crash has left ends. The first look-up comes after `reconcileAfterMs`, when no call is running
+ * any more. The hour is for a delivery service that accepts or lists an order late: ending earlier would lose an order
+ * that exists.
  */
 const minUnknown = { count: 3, ms: hours(1) } as const;
 
@@ -29,8 +30,9 @@ export const isNeverOrdered = ({ isUnanswered, missing }: Delivery = {}, now: In
   between(missing.since, now) >= minUnknown.ms;
 
 /**
- * Whether the search of the delivery service finds the shipment of another request. If not, an empty result proves nothing: the token may be of
- * another organization, or the search may not support references. True if there is no other shipment to search for.
+ * Whether the search of the delivery service finds the shipment of another request. If not, an empty result proves
+ * nothing: the token may be of another organization, or the search may not support references. True if there is no
+ * other shipment to search for.
  */
 export async function canFindOthers({ request }: LoadedRequest, deps: ConnectorDeps): Promise<boolean> {
   for await (const other of answeredShipments([request.value.id], deps)) {
@@ -48,7 +50,7 @@ export async function canFindOthers({ request }: LoadedRequest, deps: ConnectorD
 /** The maximum number of shipments whose requests are read. */
 const maxShipments = 20;
 
-/** Whether each of the shipments is linked to another request, and not tentatively. False for more than 20, which are not read. */
+/** Whether each shipment is linked to another request, not tentatively. False for more than 20, which are not read. */
 export async function areLinkedToOthers(
   shipments: readonly DeliveryShipment[],
   requestId: string,
@@ -69,8 +71,8 @@ export async function isTentative(requestId: string, { requests }: ConnectorDeps
 }
 
 /**
- * Whether a shipment that was found by look-up has the recipient, address and items that this request ordered. Ignores letter case and outer
- * spaces, and treats empty as absent (C6).
+ * Whether a shipment that was found by look-up has the recipient, address and items that this request ordered. Ignores
+ * letter case and outer spaces, and treats empty as absent (C6).
  */
 export function matchesOrder(loaded: LoadedRequest, shipment: DeliveryShipment): boolean {
   const request = loaded.request.value;

@@ -5,7 +5,7 @@ import type { DueEntry } from "../storage/due-index.table.ts";
 import { mustLeave } from "./peer-calls.ts";
 import { isDue, isPastDeadline, type Run } from "./run.ts";
 
-/** Rows that are read ahead, a page of Table storage. A peer that is not responding can delay the others only if it has more. */
+/** Rows that are read ahead, a page of Table storage. A slow peer delays others only if it has more. */
 const pageRows = 1000;
 
 /** Returns the due work of a queue, as one run takes it. */
@@ -62,7 +62,7 @@ const nameOf = ({ requestId, keyId = "" }: DueEntry): string => `${requestId} ${
 /** Returns how many requests a run can start that call only this peer; for undefined, that call several. */
 type Free = (peer: string | undefined) => number;
 
-/** Returns the first requests, each with all its rows that were read, and the only peer that they call. One worker works on all of them. */
+/** Returns the first requests, each with all its rows for one worker, and the only peer that they call. */
 function oldestRequests(rows: readonly DueEntry[], free: Free) {
   const chosen: {
     readonly requestId: string;

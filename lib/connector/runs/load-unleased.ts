@@ -8,8 +8,8 @@ import { isLeasedByAnother, type Run } from "./run.ts";
 const leaseWaitsMs = [200, 300, 500, 1000];
 
 /**
- * Returns the request. Reads it again while a job has the lease of one of these security keys, until all waits are over. Throws Fault
- * `not_found`.
+ * Returns the request. Reads it again while a job has the lease of one of these security keys, until all waits are
+ * over. Throws Fault `not_found`.
  */
 export async function loadUnleased(
   requestId: string,

@@ -15,8 +15,8 @@ export const isStopped = (peer: string, { peers }: Run, { peerLimits, now }: Lim
   peers.get(peer)?.isStopped === true || (peerLimits.of(peer).pausedUntil ?? "") > now();
 
 /**
- * Returns whether the run must leave work that calls the peer. If the peer has answered 429, also records the end of its
- * pause, so that the run can continue with the work then.
+ * Returns whether the run must leave work that calls the peer. If the peer has answered 429, also records the end of
+ * its pause, so that the run can continue with the work then.
  */
 export function mustLeave(peer: string, run: Run, deps: Limits): boolean {
   if (!isStopped(peer, run, deps)) return false;
@@ -26,8 +26,8 @@ export function mustLeave(peer: string, run: Run, deps: Limits): boolean {
 }
 
 /**
- * Returns the earliest end of the recorded pauses; undefined if there is none. It may be past. Also clears them: a pause
- * that is not over is recorded again when work is left again.
+ * Returns the earliest end of the recorded pauses; undefined if there is none. It may be past. Also clears them: a
+ * pause that is not over is recorded again when work is left again.
  */
 export function takeEndOfPauses({ pauses }: Run): Instant | undefined {
   const until = earliest(...pauses.values());
@@ -36,8 +36,8 @@ export function takeEndOfPauses({ pauses }: Run): Instant | undefined {
 }
 
 /**
- * Makes a call as soon as the limit of its peer allows. Returns `left` without the call if the run must not call the peer
- * when its turn comes, or if `mayStart` returns false: by default if the time of the run is over.
+ * Makes a call as soon as the limit of its peer allows. Returns `left` without the call if the run must not call the
+ * peer when its turn comes, or if `mayStart` returns false: by default if the time of the run is over.
  */
 export const callInTurn = <T>(
   peer: string,
@@ -70,7 +70,7 @@ interface EndedCall {
   readonly isRead?: boolean;
 }
 
-/** Stops the calls of the run to a peer that has failed, and those of all runs of the host to a peer that has answered 429. */
+/** Stops the run's calls to a peer that has failed, and all of the host to a peer that has answered 429. */
 export function learnFromCall(
   { peer, failure, isRefused = false, isRead = false }: EndedCall,
   run: Run,

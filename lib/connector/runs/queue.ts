@@ -11,8 +11,8 @@ import { isPastDeadline, type Run } from "./run.ts";
 import { isStaleRow } from "./stale-row.ts";
 
 /**
- * Works through a queue, oldest items first, several requests at once and each request by one worker. The failure of an item is logged,
- * and the item stays due. Unavailable storage ends the run and is thrown.
+ * Works through a queue, oldest items first, several requests at once and each request by one worker. The failure of an
+ * item is logged, and the item stays due. Unavailable storage ends the run and is thrown.
  * @param work returns whether it has left work on the request to a later run
  * @param until only items that are due at or before this time; undefined for all
  * @param stopped called before each request; true ends the run
@@ -31,7 +31,7 @@ export async function forEachDue(
 ): Promise<number> {
   const due = dueQueue(queue, run, until, deps);
   const { callsAtOnce } = deps.peerLimits;
-  /** The requests in work, each with its peer. Each peer has its own places, so that a slow one does not delay the others. */
+  /** The requests in work, each with its peer. Each peer has places of its own: a slow one delays no other. */
   const active = new Map<Promise<void>, string | undefined>();
   const freeAt = (peer: string | undefined): number =>
     callsAtOnce - [...active.values()].filter(each => each === peer).length;
@@ -92,7 +92,7 @@ async function visit(
   });
 }
 
-/** Logs the failure of an item, so that the run continues with the others; the item stays due. Throws the error again if storage is unavailable. */
+/** Logs the failure of an item, which stays due, and continues. Throws it if storage is unavailable. */
 export function logAndContinue(error: unknown, fields: Fields, { log }: Pick<ConnectorDeps, "log">): void {
   if (isUnavailable(error)) throw error;
   log.error("work_failed", { ...fields, error });

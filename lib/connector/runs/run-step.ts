@@ -71,7 +71,8 @@ async function stepWithoutCall(step: PeerRead | PeerCall, run: Run, deps: Connec
 /**
  * Makes the call as soon as its peer takes another one: the lease is renewed only then, because a wait would use it up.
  * Returns undefined as `renewLease` does.
- * @param isFirst whether it is the first call of the step: it is not made when the time of the run is over, the others are
+ * @param isFirst whether it is the first call of the step: it is not made when the time of the run is over, the others
+ * are
  */
 function makeCall(
   key: KeyInRun,
@@ -98,8 +99,8 @@ function makeCall(
 }
 
 /**
- * Takes or renews the lease, and stores the intent of the call in the same write. Returns undefined if the security key was changed
- * meanwhile or the call could outlast the lease: then the call must not start.
+ * Takes or renews the lease, and stores the intent of the call in the same write. Returns undefined if the security key
+ * was changed meanwhile or the call could outlast the lease: then the call must not start.
  */
 async function renewLease(
   { loaded, keyId, run }: KeyInRun,

@@ -6,7 +6,7 @@ import type { Due, Lease } from "../model/request.ts";
 interface PeerInRun {
   /** Failed calls since the last one that did not fail. */
   readonly failures: number;
-  /** Set when the run makes no more calls to the peer, because it is not responding or does not accept the connector. */
+  /** Set when the run stops calling the peer, which is not responding or does not accept the connector. */
   readonly isStopped: boolean;
 }
 
@@ -49,12 +49,12 @@ export const isLeasedByAnother = (lease: Lease | undefined, { owner }: Run, now:
   lease !== undefined && lease.owner !== owner && lease.until > now;
 
 /**
- * Seconds after which a caller should retry that was refused because of a lease. Jobs release a lease within seconds of their last call;
- * only after a crash it lasts until it expires.
+ * Seconds after which a caller should retry that was refused because of a lease. Jobs release a lease within seconds of
+ * their last call; only after a crash it lasts until it expires.
  */
 export const retryAfterLease = 5;
 
-/** Whether the run may work on an item now: at its due time, or on demand at any time that is not before a peer's Retry-After. */
+/** Whether the run may work on an item: when it is due, or on demand unless before a peer's Retry-After. */
 export const isDue = (item: Pick<Due, "at" | "notBefore">, { mode }: Run, now: Instant): boolean =>
   item.at <= now || (mode === "on_demand" && (item.notBefore ?? now) <= now);
 

@@ -3,7 +3,7 @@ import type { Instant } from "../../platform/time.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import type { SecurityKey } from "../model/security-key.ts";
 
-/** One piece of work on a security key: its outcome, or the call that it needs next. Only `runStep` renews the lease and writes. */
+/** One piece of work on a security key: its outcome, or its next call. Only `runStep` writes. */
 export type Step = StepOutcome | PeerRead | PeerCall;
 
 /** What the call that led to a step came to. The calls of the run to its peer adapt to it. */

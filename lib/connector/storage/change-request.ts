@@ -11,7 +11,7 @@ export async function loadKept(id: string, { requests }: Pick<ConnectorDeps, "re
   return existing(await requests.load(id));
 }
 
-/** Loads the request that a caller names. Throws Fault `not_found`, also for an archived request, which only the register shows. */
+/** Loads a request. Throws Fault `not_found`, also for an archived one, which only the register shows. */
 export async function loadRequest(id: string, { requests }: Pick<ConnectorDeps, "requests">): Promise<LoadedRequest> {
   const loaded = existing(await requests.load(id));
   if (loaded.request.value.isArchived !== true) return loaded;
@@ -49,8 +49,9 @@ export async function saveChanges(
 }
 
 /**
- * Changes one security key. If its state changes, the request's roll-up is saved in the same transaction. After a conflict, reads the
- * request again and retries while `owner` has the lease on the key (C15). Returns undefined when the lease is lost: the caller stops.
+ * Changes one security key. If its state changes, the request's roll-up is saved in the same transaction. After a
+ * conflict, reads the request again and retries while `owner` has the lease on the key (C15). Returns undefined when
+ * the lease is lost: the caller stops.
  */
 export const changeSecurityKey = (
   loaded: LoadedRequest,

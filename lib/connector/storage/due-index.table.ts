@@ -62,8 +62,8 @@ export function dueIndex(tables: Tables, { now, log }: { readonly now: Now; read
 }
 
 /**
- * Begins with the time, so that due work is a range at the start of its partition. Ends with the peer: a row that a crash
- * left with another peer is one row too many, and the row that the work is found by keeps its own.
+ * Begins with the time, so that due work is a range at the start of its partition. Ends with the peer: a row that a
+ * crash left with another peer is one row too many, and the row that the work is found by keeps its own.
  */
 const rowKeyOf = ({ due: { at, peer }, requestId, keyId = "" }: DueItem): string =>
   [at, requestId, keyId, ...(peer === undefined ? [] : [peer])].join("_");

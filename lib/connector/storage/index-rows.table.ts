@@ -38,7 +38,7 @@ export const indexRows = ({ due, lists, shipments }: Indexes) => ({
     return isLinked;
   },
 
-  /** Writes the record of the shipment if its status has changed, and unlinks a shipment that is no longer that of the request. */
+  /** Writes a changed status to the shipment's record, and unlinks a shipment that the request has no more. */
   async updateShipment(before: RequestValues, { request, keys }: RequestValues): Promise<void> {
     const former = shipmentIdOf(before.request);
     if (former === undefined) return;
@@ -70,7 +70,8 @@ export const indexRows = ({ due, lists, shipments }: Indexes) => ({
     const { shipment, rejectedShipmentIds = [] } = delivery ?? {};
     for (const linked of [...rejectedShipmentIds, ...(shipment === undefined ? [] : [shipment.id])])
       await shipments.unlink(linked, id);
-    // A crash may have left a row in the list of another state. It would stay until that list is read, so an erasure removes it now.
+    // A crash may have left a row in the list of another state. It would stay until that list is read, so an erasure
+    // removes it now.
     const own = listsOf(values);
     const states = listsWithout(foundBy === undefined ? [] : requestStates.map(state => ({ state })), own);
     await lists.leave(

@@ -25,13 +25,14 @@ interface UndeliveredEvent {
 export interface RequestEvents {
   /** Returns the events of a change; undefined if there are none. They are written in the transaction of the change. */
   record(before: RequestValues, after: RequestValues): EventWrites | undefined;
-  /** Removes the events that a request has as it was read, with their index rows. Makes no call for a request without events. */
+  /** Removes the events and index rows of a request as it was read. Makes no call without events. */
   removeAll(request: CredentialRequest): Promise<void>;
   /** Returns the events of a request that a configured sink has not received. */
   undelivered(request: CredentialRequest): Promise<readonly UndeliveredEvent[]>;
   /**
-   * Reads the events in the rows of a request in a backup. Returns a function that writes them, and those of the change that the restore
-   * makes to the request: events that are not done are due at once. It returns the changed request with the number of its events.
+   * Reads the events in the rows of a request in a backup. Returns a function that writes them, and those of the change
+   * that the restore makes to the request: events that are not done are due at once. It returns the changed request
+   * with the number of its events.
    */
   readBackup(rows: readonly Row[]): (before: RequestValues, after: RequestValues) => Promise<CredentialRequest>;
 }

@@ -81,9 +81,10 @@ export function requestRows(tables: Tables) {
     },
 
     /**
-     * Replaces the changed rows in one transaction, each by the ETag that was read. Returns undefined on a conflict. If the response to
-     * the write is lost, or if there is a conflict, reads the rows: they are the result if they have the changes. A write that storage
-     * did not answer and did not make is repeated once: if that succeeds, the first one cannot take effect late.
+     * Replaces the changed rows in one transaction, each by the ETag that was read. Returns undefined on a conflict. If
+     * the response to the write is lost, or if there is a conflict, reads the rows: they are the result if they have
+     * the changes. A write that storage did not answer and did not make is repeated once: if that succeeds, the first
+     * one cannot take effect late.
      * @param more the writes of other rows in the same transaction: the events of the change
      * @param onDoubt called if storage did not answer the first write
      */
@@ -102,7 +103,7 @@ export function requestRows(tables: Tables) {
         { isRepeated: true, onDoubt },
       ),
 
-    /** Removes all rows by the versions that were read. Returns false if the request was changed meanwhile, true if it is gone. */
+    /** Removes all rows by their versions. Returns false if the request was changed meanwhile, true if it is gone. */
     async remove({ request, keys }: LoadedRequest): Promise<boolean> {
       const removed = await table.transact(request.value.id, [
         ...keys.map(key => ({ remove: { rowKey: keyPrefix + key.value.id }, etag: key.version })),

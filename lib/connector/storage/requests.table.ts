@@ -25,8 +25,8 @@ export const connectorTables = (shipments: string): readonly string[] => [
 ];
 
 /**
- * A host that is suspended for longer between the index rows of a new request and its rows writes the index rows again: a job may have
- * removed them meanwhile, because they pointed to no request. Less than `orphanRowMs`.
+ * A host that is suspended for longer between the index rows of a new request and its rows writes the index rows again:
+ * a job may have removed them meanwhile, because they pointed to no request. Less than `orphanRowMs`.
  */
 const maxSuspendedMs = minutes(1);
 
@@ -49,9 +49,9 @@ interface SaveOptions {
 export type RequestStore = ReturnType<typeof requestStore>;
 
 /**
- * Returns the credential requests. They keep their index rows: the due work, the lists and the records of shipments. New ones are
- * written before the rows of the request and former ones removed after, so that a crash leaves a row too many and never one too few
- * (C15, C19, docs/storage.md).
+ * Returns the credential requests. They keep their index rows: the due work, the lists and the records of shipments.
+ * New ones are written before the rows of the request and former ones removed after, so that a crash leaves a row too
+ * many and never one too few (C15, C19, docs/storage.md).
  */
 export function requestStore(tables: Tables, { shipmentsTable, events, now, log }: StoreOptions) {
   const rows = requestRows(tables);
@@ -74,7 +74,7 @@ export function requestStore(tables: Tables, { shipmentsTable, events, now, log 
   };
 
   return {
-    /** Inserts all rows in one transaction. Returns the stored request if the id exists. Links its shipment, if no other request has it. */
+    /** Inserts all rows in one transaction, or returns the stored request. Links its shipment if no other has it. */
     async insert(request: CredentialRequest, keys: readonly SecurityKey[]): Promise<LoadedRequest> {
       // Only a restored request has a shipment. Two requests of a backup can name the same one, if its link changed
       // while the backup was made: the first of them keeps it.
@@ -89,10 +89,11 @@ export function requestStore(tables: Tables, { shipmentsTable, events, now, log 
     load: rows.load,
 
     /**
-     * Replaces the given rows in one transaction, each by the ETag that was read. Links a new shipment id to the request. Returns the
-     * current request; undefined on a conflict, also if the shipment is linked to another request. No row is replaced then. Succeeds also
-     * if only the response to the write was lost. A failure to remove the former index rows is only logged. A request that is archived
-     * leaves its lists before the write, because the rows do not have the names of the recipient after it.
+     * Replaces the given rows in one transaction, each by the ETag that was read. Links a new shipment id to the
+     * request. Returns the current request; undefined on a conflict, also if the shipment is linked to another request.
+     * No row is replaced then. Succeeds also if only the response to the write was lost. A failure to remove the former
+     * index rows is only logged. A request that is archived leaves its lists before the write, because the rows do not
+     * have the names of the recipient after it.
      */
     async save(
       loaded: LoadedRequest,
@@ -128,8 +129,8 @@ export function requestStore(tables: Tables, { shipmentsTable, events, now, log 
       // The change is saved already. An error would report the opposite to the caller.
       const logLeft = (error: unknown) => log.warn("index_row_left", { credentialRequestId: id, error });
       try {
-        // Comes before the removal of the former index rows: after a crash in between, the job that removes them updates
-        // the record of the shipment, or unlinks it.
+        // Comes before the removal of the former index rows: after a crash in between, the job that removes them
+        // updates the record of the shipment, or unlinks it.
         await index.updateShipment(before, after);
         const removal = index.removeFormer(before, after, { hasLeftLists });
         if (isUrgent) removal.catch(logLeft);
@@ -141,8 +142,9 @@ export function requestStore(tables: Tables, { shipmentsTable, events, now, log 
     },
 
     /**
-     * Deletes the rows of a request. The index rows by which the caller finds the request are removed last: its due work
-     * and, in an erasure, its entry in a list. Returns false if the request was changed meanwhile: then it is kept.
+     * Deletes the rows of a request. The index rows by which the caller finds the request are removed last: its due
+     * work and, in an erasure, its entry in a list. Returns false if the request was changed meanwhile: then it is
+     * kept.
      * @param foundBy set in an erasure: the list by which the request was found
      */
     async remove(loaded: LoadedRequest, foundBy?: RequestList): Promise<boolean> {
@@ -164,8 +166,8 @@ export function requestStore(tables: Tables, { shipmentsTable, events, now, log 
 
     /**
      * Removes an index row that does not match its request, because its writer is between two writes or stopped there.
-     * The request is rewritten by its ETag before, so that a writer that still runs gets a conflict. Does nothing if the
-     * request has changed meanwhile.
+     * The request is rewritten by its ETag before, so that a writer that still runs gets a conflict. Does nothing if
+     * the request has changed meanwhile.
      * @param loaded undefined if there is no such request
      */
     async removeStale(row: DueEntry | ListedEntry, loaded: LoadedRequest | undefined): Promise<void> {

@@ -18,7 +18,7 @@ import type { RequestEvents } from "./request-events.table.ts";
 import { requestIn, requestsTable } from "./request-rows.table.ts";
 import type { RequestStore } from "./requests.table.ts";
 
-/** The tables and containers in a backup of the connector. Due work, lists and shipment records follow from the requests. */
+/** The tables and containers in a backup. Due work, lists and shipment records follow from them. */
 export const connectorBackedUp: BackupScope = {
   service: "connector",
   tables: [requestsTable, claimsTable],
@@ -69,7 +69,8 @@ export const verifyConnector = (backup: Backup, deps: RestoreDeps): Promise<numb
 /**
  * Writes the credential requests, their events and the Idempotency-Keys of a backup into empty tables, with the index
  * rows that follow from them.
- * @returns the number of requests, and of those that have not ended: their peers are read back before any call is repeated
+ * @returns the number of requests, and of those that have not ended: their peers are read back before any call is
+ * repeated
  */
 export async function restoreConnector(
   backup: Backup,
@@ -91,8 +92,8 @@ export async function restoreConnector(
 }
 
 /**
- * Prepares a request from a backup for further work. What was done after the backup is not known, so each open part is recorded as a call
- * without an answer: it is read back at its peer before the call is repeated (C6).
+ * Prepares a request from a backup for further work. What was done after the backup is not known, so each open part is
+ * recorded as a call without an answer: it is read back at its peer before the call is repeated (C6).
  */
 export function restoreRequest({ request, keys }: RequestValues): RequestValues {
   const { lease, ...unleased } = withDeleteIntent(request);
@@ -102,13 +103,13 @@ export function restoreRequest({ request, keys }: RequestValues): RequestValues 
     : { request: withOrderIntent(unleased), keys: attempted };
 }
 
-/** Whether authenticators may have been sent to the pre-registration API. They are sent only after their response keys are stored. */
+/** Whether authenticators may have been sent to the pre-registration API: their response keys are stored. */
 const mayBeEnrolled = ({ state, shipment }: CredentialRequest, keys: readonly SecurityKey[]): boolean =>
   state === "received" &&
   shipment === undefined &&
   keys.every(({ credentials }) => credentials.every(({ responseKey }) => responseKey !== undefined));
 
-/** Starts the request instead of compensating it: keys enrolled after the backup would be lost. The pre-registration API is polled. */
+/** Starts the request: a compensation would lose keys that were enrolled after the backup. */
 function startEnrolled({ due, ...request }: CredentialRequest, keys: readonly SecurityKey[]): RequestValues {
   const at = request.createdAt;
   return {

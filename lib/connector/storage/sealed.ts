@@ -19,8 +19,8 @@ interface OpenDeps {
 }
 
 /**
- * Returns the JSON of a value sealed in a security key's row. Returns undefined, with an error event, if it does not open: its key
- * version may be missing in the vault, and what does not need this value must not wait for it.
+ * Returns the JSON of a value sealed in a security key's row. Returns undefined, with an error event, if it does not
+ * open: its key version may be missing in the vault, and what does not need this value must not wait for it.
  * @param context what `sealContext` makes the additional authenticated data of
  * @typeParam T the type of the value that was sealed
  */
@@ -39,7 +39,7 @@ export async function openSealed<T>(
   }
 }
 
-/** Returns an IdP state sealed for its row. A reader of a plain step of a kind C journey could continue that journey. */
+/** Returns an IdP state sealed for its row. Who reads the state of kind C could continue the journey. */
 export const sealIdpState = (
   requestId: string,
   keyId: string,

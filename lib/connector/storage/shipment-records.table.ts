@@ -17,7 +17,7 @@ const shipmentKey = (shipmentId: string): string =>
 
 const keysOf = (shipmentId: string) => ({ partitionKey: shipmentKey(shipmentId), rowKey: "shipment" });
 
-/** Attempts to write a record while other processes write it. If all conflict, one of the others has written the status. */
+/** Attempts to write a record. If all conflict, another process has written the status. */
 const maxAttempts = 5;
 
 /** Returns the records that link shipment ids to requests, each with a copy of the shipment's status (C9). */
@@ -56,8 +56,8 @@ export function shipmentRecords(
     },
 
     /**
-     * Copies the status from the rows of a request to the record of its shipment. The record is read before the rows and written by its
-     * ETag, so that an older status never replaces a newer one.
+     * Copies the status from the rows of a request to the record of its shipment. The record is read before the rows
+     * and written by its ETag, so that an older status never replaces a newer one.
      */
     async update(shipmentId: string, requestId: string): Promise<void> {
       for (let attempt = 0; attempt < maxAttempts; attempt++) {

@@ -19,8 +19,8 @@ export const shipmentStatusV1 = z.lazy(() =>
 );
 
 /**
- * The version 1 status of a request's shipment, whichever version made it (decision C4). It is read from the request's rows, not
- * from the shipment's record, which is written after them.
+ * The version 1 status of a request's shipment, whichever version made it (decision C4). It is read from the request's
+ * rows, not from the shipment's record, which is written after them.
  */
 export function readShipmentV1(
   shipmentId: string,

@@ -17,7 +17,8 @@ interface RequestFilter {
 }
 
 /**
- * Returns a page of the requests that match every filter, in the order of creation (C19). An archived request matches none.
+ * Returns a page of the requests that match every filter, in the order of creation (C19). An archived request matches
+ * none.
  * @param range at most `top` requests after the position `after`
  */
 export function listRequests(
@@ -61,7 +62,7 @@ function nameListOf({ serial, customerReference, userId, externalId, email }: Re
   return person === undefined ? undefined : personList(person);
 }
 
-/** A request whose state changes enters its new list before it leaves the old one, so the lists are read in the order of the states. */
+/** The lists in the order of the states: a request enters its new list before it leaves the old one. */
 const stateListsOf = ({ state }: RequestFilter): readonly (readonly RequestList[])[] =>
   state !== undefined
     ? [[{ state }]]

@@ -46,8 +46,8 @@ export type RegisteredKey = z.output<typeof registeredKeyV2>;
 export const registerColumns = () => Object.keys(fields()) as readonly (keyof RegisteredKey)[];
 
 /**
- * Returns a page of the register of security keys: an entry for each credential that matches every filter, in the order of the creation of
- * the requests (C22). Archived requests have entries too.
+ * Returns a page of the register of security keys: an entry for each credential that matches every filter, in the order
+ * of the creation of the requests (C22). Archived requests have entries too.
  * @param range at most `top` entries after the position `after`; more only if one request has more
  */
 export function listSecurityKeys(

@@ -14,8 +14,8 @@ export type PartialDraft = Pick<RequestDraft, "emailsTo" | "pathOf"> & {
 };
 
 /**
- * Returns what can be read of a version 2 create body that does not fit its schema, so that all its problems are reported at once
- * (decision C1). Leaves out every value that the schema refuses, and a list over its limit as a whole.
+ * Returns what can be read of a version 2 create body that does not fit its schema, so that all its problems are
+ * reported at once (decision C1). Leaves out every value that the schema refuses, and a list over its limit as a whole.
  */
 export function partialDraftV2(body: unknown): PartialDraft {
   const { shipment, authenticators, enrollment_contacts } = fieldsOf(body);

@@ -125,7 +125,7 @@ function readDelivery(shipment: Shipment | undefined) {
   return omitUndefined({ state, error_message: deliveryProblem(shipment), shipped_at, ended_at });
 }
 
-/** Returns a request as a caller may read it: the addresses of the PIN emails only with the role that may resend them. */
+/** Returns a request as a caller may read it: addresses of PIN emails only with the role that may resend them. */
 export function readRequest(loaded: LoadedRequest, caller: Caller): z.output<typeof credentialRequestV2> {
   const { request, keys } = valuesOf(loaded);
   const { emailsTo } = request;

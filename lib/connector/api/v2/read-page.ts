@@ -9,7 +9,7 @@ import type { ListedEntry } from "../../storage/lists.table.ts";
 
 export interface ListPage<T> {
   readonly entries: readonly T[];
-  /** The position after which the next page starts; absent on the last page. A page may be short or empty although more follow. */
+  /** The position after which the next page starts; absent on the last page. Earlier pages may be short or empty. */
   readonly next?: string;
 }
 
@@ -23,15 +23,15 @@ interface Source<T> {
   readonly entriesOf: (loaded: LoadedRequest) => readonly T[];
 }
 
-/** The maximum number of requests that are read for a page if few match the filters, so that its cost does not grow with history. */
+/** The maximum number of requests that are read for a page if few of them match the filters. */
 const maxRequestsRead = 200;
 
 /** The minimum number of requests that are read at once if most of them probably do not match. */
 const minRequestsRead = 50;
 
 /**
- * Returns a page of entries in the order of the creation of their requests. Reads the requests of the page, and at most 200 in total if the
- * lists do not say which ones match.
+ * Returns a page of entries in the order of the creation of their requests. Reads the requests of the page, and at most
+ * 200 in total if the lists do not say which ones match.
  * @param range at most `top` entries after the position `after`; more only if one request has more
  */
 export async function readPage<T>(
@@ -66,7 +66,10 @@ interface Candidate {
   readonly rows: readonly ListedEntry[];
 }
 
-/** Returns the next candidates. A request that enters a list before it leaves another one is not missed if they are read in this order. */
+/**
+ * Returns the next candidates. A request that enters a list before it leaves another one is not missed if they are read
+ * in this order.
+ */
 async function nextCandidates(
   lists: readonly (readonly RequestList[])[],
   range: { readonly after: string | undefined; readonly top: number },

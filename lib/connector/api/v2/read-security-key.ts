@@ -51,7 +51,7 @@ export const readSecurityKey = (key: SecurityKey): z.output<typeof securityKeyV2
     replaced_by: key.replacedBy?.requestId,
   });
 
-/** Returns a credential as in reads. A failed PIN email does not change states, so it is shown at the active credentials (C14). */
+/** Returns a credential as in reads. Active credentials show a failed PIN email, which changes no state (C14). */
 const readCredential = (credential: Credential, key: SecurityKey): z.output<typeof credentialV2> =>
   omitUndefined({
     idp_id: credential.idpId,

@@ -13,9 +13,9 @@ import { end, endOf, fillIn, type JourneyStep, step, typesOf } from "./step.ts";
 import { errorOf, journeyOptions, optionsOf, outcomeOf, userHint, userNameIn } from "./wire.ts";
 
 const idpState = z.object({ step });
-/** The maximum size of a step as JSON, in bytes. Sealed it is a third longer, and the row of a security key has up to 20 of them. */
+/** The maximum size of a step as JSON, in bytes. A row has up to 20 of them, sealed and a third longer. */
 const longestStep = 16_000;
-/** The maximum size of a response, in bytes. It is larger than a step's, so that a step that is too long gets its own message. */
+/** The maximum size of a response in bytes: larger than a step's, whose own limit has a better message. */
 const maxResponseBytes = 64 * 1024;
 const stepOrEnd = z.union([step, end]);
 type Call = Required<Pick<PeerRequest<unknown>, "headers" | "signal">>;
@@ -138,7 +138,7 @@ function connect(id: string, configured: AicSettings, deps: IdpDeps): Idp {
 /** Returns the address of AM: `/am` if the address has no path. */
 const amUrlOf = (address: string) => (new URL(address).pathname === "/" ? `${address}/am` : address);
 
-/** Returns an address with its port. AM compares the audience of an assertion with its own address, which has the port 443 too. */
+/** Returns an address with its port. AM compares the audience with its own address, which has it too. */
 function withPort(address: string): string {
   const { protocol, hostname, port, pathname } = new URL(address);
   return `${protocol}//${hostname}:${port || (protocol === "https:" ? "443" : "80")}${pathname}`;
@@ -150,8 +150,8 @@ const hintFor = ({ callbacks }: JourneyStep): string =>
     : "";
 
 /**
- * Before a journey knows the user, it can only refuse the client: the configuration is wrong. A 403 gets no status, because with 403 the
- * failure would count as a refusal of the user. A 404 that is not AM's may be a proxy's.
+ * Before a journey knows the user, it can only refuse the client: the configuration is wrong. A 403 gets no status,
+ * because with 403 the failure would count as a refusal of the user. A 404 that is not AM's may be a proxy's.
  */
 function asConfiguration(error: unknown): never {
   if (!(error instanceof PeerFailure) || error.isTransient) throw error;
@@ -160,8 +160,8 @@ function asConfiguration(error: unknown): never {
 }
 
 /**
- * A 401 with AM's error code is the end of the journey, by failure or by time-out (code 110). The failure gets no status, because with
- * 401 the call would be repeated with a new token, and the step cannot be used again.
+ * A 401 with AM's error code is the end of the journey, by failure or by time-out (code 110). The failure gets no
+ * status, because with 401 the call would be repeated with a new token, and the step cannot be used again.
  */
 const journeyFailed =
   (hint = "") =>

@@ -20,7 +20,7 @@ interface DeviceOfUser {
   readonly credentialId: string;
 }
 
-/** Removes the WebAuthn device of a user that has a credential, if there is one. The client must be allowed to administer devices. */
+/** Removes the WebAuthn device of a credential, if there is one. Needs the right to administer devices. */
 export async function removeDevice(
   access: PeerAccess,
   call: TokenCall,

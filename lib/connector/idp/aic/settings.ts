@@ -13,7 +13,10 @@ const optionsCallback = nonEmpty.refine(type => type !== "TextOutputCallback", {
   error: 'must not be TextOutputCallback: switch off "Return challenge as JavaScript" in the WebAuthn node',
 });
 
-/** Only the IdP file configures this kind. The defaults of callbacks and inputs are those of a journey that asks for a user name and then for the security key. */
+/**
+ * Only the IdP file configures this kind. The defaults of callbacks and inputs are those of a journey that asks for a
+ * user name and then for the security key.
+ */
 export const settings = z.strictObject({
   type: z.literal("aic"),
   "api-base-url": endpointUrl,

@@ -13,8 +13,8 @@ const userHandle = z
 export const journeyOptions = z.lazy(() => creationOptionsSchema({ binary: pingBinary, userHandle }));
 
 /**
- * Returns the member whose name begins with an underscore. Older versions have only the one without it, which is a piece of a script, or
- * a value in the vendor's mock.
+ * Returns the member whose name begins with an underscore. Older versions have only the one without it, which is a
+ * piece of a script, or a value in the vendor's mock.
  */
 function preferring(data: Record<string, unknown>, name: string, read: (piece: string) => unknown): unknown {
   const plain = data[name];
@@ -26,7 +26,7 @@ function preferring(data: Record<string, unknown>, name: string, read: (piece: s
 /** Returns the relying party id in `id: "keys.example",` of a script, or the text as it is. */
 const relyingPartyIn = (piece: string): unknown => /^id:\s*"([^"]*)",?$/.exec(piece.trim())?.[1] ?? piece;
 
-/** Returns the value of a piece of a script that is JSON but for arrays of bytes; any other piece as it is. Nothing is run. */
+/** Returns the value of a piece of a script that is JSON but for arrays of bytes; nothing is run. */
 function literalOf(piece: string): unknown {
   try {
     return JSON.parse(piece.replace(/\bnew (?:Int8|Uint8)Array\((\[[-\d,\s]*\])\)(?:\.buffer)?/g, "$1"));
@@ -74,7 +74,10 @@ export const optionsOf = (step: JourneyStep, type: string, defaultRelyingPartyId
 
 const named = z.lazy(() => z.object({ user: z.object({ id: z.base64url().or(z.base64()) }) }));
 
-/** Returns AM's name of the user in creation options: their user id is its base64. Undefined if they have no name that can be in a path. */
+/**
+ * Returns AM's name of the user in creation options: their user id is its base64. Undefined if they have no name that
+ * can be in a path.
+ */
 export function userNameIn(options: object | undefined): string | undefined {
   const { data } = named.safeParse(options);
   const name = data && Buffer.from(data.user.id, "base64").toString("utf8");
@@ -82,8 +85,8 @@ export function userNameIn(options: object | undefined): string | undefined {
 }
 
 /**
- * Returns the value of the hidden callback: client data as text, attestation as signed bytes, credential id and device name, separated
- * by `::`. It is inside JSON if the step supports that.
+ * Returns the value of the hidden callback: client data as text, attestation as signed bytes, credential id and device
+ * name, separated by `::`. It is inside JSON if the step supports that.
  */
 export function outcomeOf(step: JourneyStep, attestation: Attestation, name: string): string {
   const legacyData = [
@@ -115,5 +118,5 @@ export function errorOf(body: unknown): { code?: string | undefined; detail?: st
   return { code: detail?.errorCode ?? reason, detail: message ?? undefined };
 }
 
-/** Added to the message of a journey that fails with the user's name: it does not say whether the user is unknown or not active. */
+/** Added to the message of a journey that fails with the user's name, which does not say why. */
 export const userHint = ". Check that the user exists in the realm, is active and may have another device.";

@@ -23,7 +23,7 @@ export function createAccounts(access: PeerAccess, tokens: AccessTokens, userUrl
     const get = { operation, method: "GET", mayRepeat: true, url, response: graphUser } as const;
     return tokens.use(undefined, call => callPeer(access, { ...call, ...get })).finally(() => running.delete(userId));
   };
-  /** Returns the account of a user. The check of a user and creation options, which run at the same time, share a call. */
+  /** Returns the account of a user. Simultaneous checks and creation options of a user share a call. */
   const read = (userId: string, signal: AbortSignal) => {
     const shared = running.get(userId) ?? start(userId);
     running.set(userId, shared);

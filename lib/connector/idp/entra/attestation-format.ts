@@ -4,7 +4,7 @@ import { readAttestation } from "../../peers/read-attestation.ts";
 /** The attestation statement formats that Microsoft Graph documents for keys that an administrator registers. */
 const accepted: readonly string[] = ["packed", "none"];
 
-/** Returns a function that throws the error of a registration; a refusal with the attestation's format, if Graph does not document it. */
+/** Returns a handler of a refused registration, which names an attestation format that Graph does not document. */
 export const withAttestationFormat =
   (attestationObject: string) =>
   (error: unknown): never => {

@@ -14,7 +14,7 @@ const grant = "grant the application the permission";
 const policyMaxAgeMs = minutes(1);
 const policyPath = "/policies/authenticationMethodsPolicy/authenticationMethodConfigurations/fido2";
 
-/** Returns the check of a user's account and of the tenant's passkey policy: one call for each user, and one a minute. */
+/** Returns the check of users' accounts, one call each, and of the tenant's passkey policy, one call a minute. */
 export function entraUserCheck(
   access: PeerAccess,
   tokens: AccessTokens,

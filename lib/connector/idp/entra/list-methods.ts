@@ -15,7 +15,7 @@ interface MethodsOfUser {
   readonly isEnough?: ((methods: readonly Method[]) => boolean) | undefined;
 }
 
-/** Returns the FIDO2 methods of a user. Throws `PeerFailure` `missing` with Graph's code if Graph does not know the user. */
+/** Returns the FIDO2 methods of a user. Throws PeerFailure `missing` if Graph does not know the user. */
 export async function listMethods(
   access: PeerAccess,
   call: TokenCall,

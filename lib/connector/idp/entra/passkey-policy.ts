@@ -39,7 +39,7 @@ type Profile = z.output<typeof profile>;
 const where = "in the Microsoft Entra admin center, Authentication methods > Policies > Passkey (FIDO2)";
 const maxListed = 10;
 
-/** Returns what a policy says about new security keys. Which groups a user is in, and the AAGUIDs of the ordered keys, are not known. */
+/** Returns what a policy says about new keys. The user's groups and the keys' AAGUIDs are not known. */
 export function policyProblems(policy: Policy): readonly UserProblem[] {
   if (policy.state !== "enabled")
     return [refusal("method_disabled", `cannot have a passkey: the method is disabled. Enable it ${where}`)];

@@ -16,7 +16,10 @@ interface MethodOfUser {
   readonly credential: RegisteredCredential;
 }
 
-/** Removes the method of a user that is a credential, if there is one. Throws a PeerFailure `refused` if Graph does not tell which one it is. */
+/**
+ * Removes the method of a user that is a credential, if there is one. Throws a PeerFailure `refused` if Graph does not
+ * tell which one it is.
+ */
 export async function removeMethod(
   access: PeerAccess,
   call: TokenCall,

@@ -37,9 +37,9 @@ export const displayNameOf = (name: string): string => [...name].slice(0, longes
 const clockToleranceMs = minutes(5);
 
 /**
- * Whether the credential is among a user's methods: true if its id is, in any spelling. Graph may list a method under a GUID: then the id of
- * the method with its display name, if exactly one that was created since the activation has it; otherwise, and without a name if any method
- * was created since, the result is undefined.
+ * Whether the credential is among a user's methods: true if its id is, in any spelling. Graph may list a method under a
+ * GUID: then the id of the method with its display name, if exactly one that was created since the activation has it;
+ * otherwise, and without a name if any method was created since, the result is undefined.
  */
 export function findMethod(
   methods: readonly Method[],
@@ -61,8 +61,8 @@ export function findMethod(
 }
 
 /**
- * Returns the id under which a user's methods have the credential; undefined if they do not have it, `unclear` if it may be listed under a
- * GUID that is not known.
+ * Returns the id under which a user's methods have the credential; undefined if they do not have it, `unclear` if it
+ * may be listed under a GUID that is not known.
  */
 export function methodIdOf(
   methods: readonly Method[],
@@ -74,8 +74,8 @@ export function methodIdOf(
 }
 
 /**
- * Returns the path segment of a user, by object id or user principal name. Graph requires the quoted form for names that begin with
- * `$`. Names such as `.` and `..` need it too, because URL parsing would resolve them.
+ * Returns the path segment of a user, by object id or user principal name. Graph requires the quoted form for names
+ * that begin with `$`. Names such as `.` and `..` need it too, because URL parsing would resolve them.
  */
 export function userSegment(userId: string): string {
   const encoded = encodeURIComponent(userId.toWellFormed());
@@ -89,7 +89,10 @@ export function spellings(credentialId: string): ReadonlySet<string> {
   return new Set([credentialId, padded, `${credentialId}${padded.length - padded.replaceAll("=", "").length}`]);
 }
 
-/** Whether the id of a new method can be that of a credential: the credential id in any spelling, or a GUID, which has no relation to it. */
+/**
+ * Whether the id of a new method can be that of a credential: the credential id in any spelling, or a GUID, which has
+ * no relation to it.
+ */
 export const mayBeCredential = (id: string, credentialId: string): boolean =>
   isUuid(id) || unpadded(id) === credentialId || spellings(credentialId).has(id);
 

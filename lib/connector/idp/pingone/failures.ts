@@ -22,8 +22,9 @@ export function undefinedIfRefused(error: unknown): undefined {
 }
 
 /**
- * Returns a handler of the error by which the device of unusable creation options was not removed. The call then counts as unanswered, so
- * that the job searches for the device. It keeps its code, so that the caller learns about the options and does not repeat the call (C6).
+ * Returns a handler of the error by which the device of unusable creation options was not removed. The call then counts
+ * as unanswered, so that the job searches for the device. It keeps its code, so that the caller learns about the
+ * options and does not repeat the call (C6).
  */
 export const asDeviceLeft =
   (unusable: unknown) =>

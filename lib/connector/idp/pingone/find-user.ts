@@ -7,8 +7,8 @@ import { byUsername, type PingOneUser, pingOneUser, userList } from "./wire.ts";
 const operation = "user";
 
 /**
- * Creates the look-up of users, by id or user name. It fails as `missing` or `refused`, with the code `user`, for a name that no user or
- * more than one has.
+ * Creates the look-up of users, by id or user name. It fails as `missing` or `refused`, with the code `user`, for a
+ * name that no user or more than one has.
  */
 export function createUserLookup(access: PeerAccess, url: string) {
   const get = { operation, method: "GET", mayRepeat: true } as const;

@@ -3,7 +3,7 @@ import type { Attestation } from "../../model/webauthn.ts";
 import { creationOptionsSchema } from "../creation-options.ts";
 import { pingBinary } from "../ping.ts";
 
-/** Returns a filter by user name. The value is a JSON string (RFC 7644 section 3.4.2.2), so no character in it can end it. */
+/** Returns a filter by user name, a JSON string (RFC 7644 section 3.4.2.2) that no character can end. */
 export const byUsername = (username: string): string => `username eq ${JSON.stringify(username)}`;
 
 /** Ids are GUIDs. They are stored, and segments of URLs: with `..` a deletion would be that of the user. */
@@ -55,7 +55,7 @@ export function unwrapped(options: unknown): unknown {
 
 export const activationType = "application/vnd.pingidentity.device.activate+json";
 
-/** The attestation is JSON inside a string, with padded base64 in all members but `id`, as a browser's script sends it. */
+/** The attestation is JSON inside a string, with padded base64 but for `id`, as a browser's script sends it. */
 export const activationBody = (origin: string, attestation: Attestation): object => ({
   origin,
   attestation: JSON.stringify({
@@ -95,7 +95,7 @@ const refusal = z.lazy(() =>
   }),
 );
 
-/** Returns PingOne's error code and messages. The maximum number of devices has the code of throttling; only its detail differs. */
+/** Returns PingOne's error code and messages. The detail has the code of the maximum number of devices. */
 export function errorOf(body: unknown): { code?: string | undefined; detail?: string | undefined } {
   const { code, message, details = [] } = refusal.safeParse(body).data ?? {};
   const texts = [message, ...details.map(detail => detail.message)].filter(text => text != null);
