@@ -5,8 +5,8 @@ import { isTooLateFor } from "../model/credential.ts";
 import { preRegistrationApi } from "../model/peer-names.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import { postpone, type Retry, waitUntil } from "../model/retry.ts";
-import { afterEvent, endWaiting, withRollUp } from "../model/roll-up.ts";
-import { enrollmentId, type SecurityKey } from "../model/security-key.ts";
+import { endCredentials, endWaiting } from "../model/roll-up.ts";
+import { type Credential, enrollmentId, type SecurityKey } from "../model/security-key.ts";
 import { requireRfpr } from "../peers/rfpr.ts";
 import type { Enrollment } from "../peers/rfpr-wire.ts";
 import type { PeerCall, StepOutcome } from "../runs/step.ts";
@@ -66,12 +66,9 @@ async function applyEnrollment(
 /** Ends the credentials without a response: credentials that were not made at the enrollment are not made later. */
 function withMissingEnded(key: SecurityKey, { responses, message }: Enrollment, now: Instant): SecurityKey {
   const reason = message ?? "The credential could not be made on the authenticator.";
-  const credentials = key.credentials.map((credential, index) =>
-    credential.state === "processing" && (responses.credentials[index] ?? "") === ""
-      ? afterEvent(credential, "not_enrolled", reason)
-      : credential,
-  );
-  return withRollUp({ ...key, credentials }, now);
+  const isMissing = ({ state }: Credential, index: number) =>
+    state === "processing" && (responses.credentials[index] ?? "") === "";
+  return endCredentials(key, isMissing, { event: "not_enrolled", reason }, now);
 }
 
 /** Returns the outcome of a poll that failed. */

@@ -62,30 +62,19 @@ export function rolledUp(request: CredentialRequest, keys: readonly SecurityKey[
   return { ...rest, ...reason, terminalAt: now, due: { queue: "clean", at: now } };
 }
 
-/** Returns the security key after an event of its credentials without a response. Those with a response continue. */
-export function endWaiting(key: SecurityKey, event: CredentialEvent, errorMessage: string, now: Instant): SecurityKey {
-  const credentials = key.credentials.map(credential =>
-    credential.state === "processing" ? afterEvent(credential, event, errorMessage) : credential,
+/** Returns the security key after an event of some of its credentials. The others continue. */
+export function endCredentials(
+  key: SecurityKey,
+  isEnded: (credential: Credential, index: number) => boolean,
+  { event, reason }: { readonly event: CredentialEvent; readonly reason: string },
+  now: Instant,
+): SecurityKey {
+  const credentials = key.credentials.map((credential, index) =>
+    isEnded(credential, index) ? afterEvent(credential, event, reason) : credential,
   );
   return withRollUp({ ...key, credentials }, now);
 }
 
-/** Returns all security keys after an event that ends their open credentials. */
-export function endAll(
-  keys: readonly SecurityKey[],
-  event: CredentialEvent,
-  errorMessage: string,
-  now: Instant,
-): readonly SecurityKey[] {
-  return keys.map(({ lease, due, ...key }) =>
-    withRollUp(
-      {
-        ...key,
-        credentials: key.credentials.map(credential =>
-          isTerminal(credential.state) ? credential : afterEvent(credential, event, errorMessage),
-        ),
-      },
-      now,
-    ),
-  );
-}
+/** Returns the security key after an event of its credentials without a response. Those with a response continue. */
+export const endWaiting = (key: SecurityKey, event: CredentialEvent, reason: string, now: Instant): SecurityKey =>
+  endCredentials(key, ({ state }) => state === "processing", { event, reason }, now);

@@ -4,8 +4,8 @@ import { hasProgressed } from "../model/credential.ts";
 import { type Changes, type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import { releaseLease } from "../model/next-due.ts";
 import type { CredentialRequest } from "../model/request.ts";
-import { endAll, endWaiting, rolledUp } from "../model/roll-up.ts";
-import type { SecurityKey } from "../model/security-key.ts";
+import { endCredentials, endWaiting, rolledUp } from "../model/roll-up.ts";
+import type { Credential, SecurityKey } from "../model/security-key.ts";
 import { isTerminal, startRequest } from "../model/states.ts";
 
 /**
@@ -20,7 +20,10 @@ export const failRequest = (
 
 /** Returns the changes by which `failRequest` ends a request. */
 export function failedRequest(loaded: LoadedRequest, reason: string, now: Instant): Required<Changes> {
-  const keys = endAll(securityKeysOf(loaded), "request_failed", reason, now);
+  const isOpen = ({ state }: Credential) => !isTerminal(state);
+  const keys = securityKeysOf(loaded).map(({ lease, due, ...key }) =>
+    endCredentials(key, isOpen, { event: "request_failed", reason }, now),
+  );
   const unsent = { ...withoutOrderIntent(loaded.request.value), neverSent: true };
   return { request: rolledUp({ ...unsent, errorMessage: reason }, keys, now), keys };
 }
