@@ -7,7 +7,7 @@ import { deliveryService } from "../model/peer-names.ts";
 import { createdShipment, shipment, shipmentList } from "./delivery-shipment.ts";
 import { type DeliveryOrder, type DeliveryShipment, shipmentBody } from "./delivery-wire.ts";
 import { errorOf, noErrorObject } from "./error-object.ts";
-import { createKeySet, type PublicKey } from "./jwks.ts";
+import { createKeySet } from "./jwks.ts";
 
 interface DeliveryOptions extends PeerTools {
   /** The URL before `/v1/fpr/shipments`. */
@@ -19,38 +19,11 @@ interface DeliveryOptions extends PeerTools {
   readonly timeLimitMs: number;
 }
 
-/**
- * The delivery service (docs/peers/delivery.md). Methods throw PeerFailure only. Its `code` and `detail` are the
- * service's own: `missing` without a `code` may come from a proxy.
- */
-export interface DeliveryService {
-  /**
-   * Orders a shipment with exactly one call, because an order cannot be undone. After `unanswered` the shipment may
-   * exist. If the call cannot start by `notAfter`, it is not made and fails as `unreachable`.
-   */
-  createShipment(
-    order: DeliveryOrder,
-    limits?: { readonly notAfter?: Instant },
-  ): Promise<{ readonly shipmentId: string }>;
-  getShipment(shipmentId: string): Promise<DeliveryShipment>;
-  /**
-   * Finds the readable shipments with the reference. In a list that is newest first, it need not find those requested
-   * at `since` or before. Returns `cannot_tell` if the service has no such search or too many results. Fails if it
-   * found none and some shipments were not readable.
-   */
-  findByReference(reference: string, since: Instant): Promise<FoundShipments | "cannot_tell">;
-  /** Fails as `missing` if the shipment does not exist, and as `refused` (409) if it is too late. */
-  deleteShipment(shipmentId: string): Promise<void>;
-  transportKeys(): Promise<readonly PublicKey[]>;
-  /** Returns the key that verifies a response; undefined if the newest key set does not have it either. */
-  signingKey(kid: string): Promise<PublicKey | undefined>;
-}
+/** The delivery service, as `connectDelivery` returns it. */
+export type DeliveryService = ReturnType<typeof connectDelivery>;
 
-/** The shipments with a reference. */
 interface FoundShipments {
-  /** Newest first, each once, without the responses of their security keys. */
   readonly shipments: readonly DeliveryShipment[];
-  /** Whether the list shows that there are no others: it has as many as its `total_count` and each is readable. */
   readonly isComplete: boolean;
 }
 
@@ -64,13 +37,11 @@ const maxPages = 100;
  */
 const maxPageBytes = 24 * 1024 * 1024;
 
-export function connectDelivery({
-  token,
-  baseUrl,
-  signJwksUrl,
-  transportJwksUrl,
-  ...rest
-}: DeliveryOptions): DeliveryService {
+/**
+ * Returns the client of the delivery service (docs/peers/delivery.md). Methods throw PeerFailure only. Its `code` and
+ * `detail` are the service's own: `missing` without a `code` may come from a proxy.
+ */
+export function connectDelivery({ token, baseUrl, signJwksUrl, transportJwksUrl, ...rest }: DeliveryOptions) {
   const access: PeerAccess = { ...rest, peer: deliveryService, errorOf };
   const shipments = `${trimEnd(baseUrl, "/")}/v1/fpr/shipments`;
   const urlOf = (shipmentId: string) => `${shipments}/${encodeURIComponent(shipmentId)}`;
@@ -92,7 +63,11 @@ export function connectDelivery({
     });
 
   return {
-    createShipment: (order, { notAfter } = {}) =>
+    /**
+     * Orders a shipment with exactly one call, because an order cannot be undone. After `unanswered` the shipment may
+     * exist. If the call cannot start by `notAfter`, it is not made and fails as `unreachable`.
+     */
+    createShipment: (order: DeliveryOrder, { notAfter }: { readonly notAfter?: Instant } = {}) =>
       withToken("create shipment", async call => {
         const body = shipmentBody(order);
         const created = await callPeer(access, {
@@ -105,7 +80,7 @@ export function connectDelivery({
         });
         return { shipmentId: created.shipment_id };
       }),
-    getShipment: shipmentId =>
+    getShipment: (shipmentId: string): Promise<DeliveryShipment> =>
       withToken("get shipment", call => {
         // The state of another shipment must not become that of this one. The service may write an id in another case.
         const response = shipment.refine(found => found.shipmentId.toLowerCase() === shipmentId.toLowerCase(), {
@@ -113,8 +88,15 @@ export function connectDelivery({
         });
         return callPeer(access, { ...call, method: "GET", url: urlOf(shipmentId), response, mayRepeat: true });
       }),
-    findByReference: (reference, since) =>
-      withToken("find shipments", async call => {
+    /**
+     * Finds the readable shipments with the reference, each once, without the responses of their security keys. In a
+     * list that is newest first, it need not find those requested at `since` or before. `isComplete`: the list shows
+     * that there are no others, because it has as many as its `total_count` and each is readable.
+     * Returns `cannot_tell` if the service has no such search or too many results. Fails if it found none and some
+     * shipments were not readable.
+     */
+    findByReference: (reference: string, since: Instant) =>
+      withToken("find shipments", async (call): Promise<FoundShipments | "cannot_tell"> => {
         // A shipment that is created meanwhile moves others to the next page, where they appear again.
         const found = new Map<string, DeliveryShipment>();
         let hasUnreadable = false;
@@ -150,11 +132,13 @@ export function connectDelivery({
         }
         return "cannot_tell";
       }),
-    deleteShipment: shipmentId =>
+    /** Fails as `missing` if the shipment does not exist, and as `refused` (409) if it is too late. */
+    deleteShipment: (shipmentId: string) =>
       withToken("delete shipment", async call => {
         await callPeer(access, { ...call, method: "DELETE", url: urlOf(shipmentId), response: noErrorObject });
       }),
     transportKeys: transportKeys.all,
+    /** Returns the key that verifies a response; undefined if the newest key set does not have it either. */
     signingKey: signingKeys.find,
   };
 }

@@ -14,14 +14,6 @@ export interface PublicKey {
   readonly kid: string;
 }
 
-/** The public keys of a peer's JWKS. Methods throw PeerFailure only. */
-interface KeySet {
-  /** Returns all keys, at least one. */
-  all(): Promise<readonly PublicKey[]>;
-  /** Returns the key with this id. A cached set without it is read again. */
-  find(kid: string): Promise<PublicKey | undefined>;
-}
-
 interface KeySetOptions {
   readonly url: string;
   readonly use: "enc" | "sig";
@@ -32,8 +24,11 @@ const maxAgeMs = minutes(5);
 /** The minimum age of a set that is read again for an unknown id. */
 const refreshAgeMs = minutes(1);
 
-/** Returns the cached JWKS of a peer. It is read without a token, and concurrent callers share one read. */
-export function createKeySet(access: PeerAccess, options: KeySetOptions): KeySet {
+/**
+ * Returns the cached JWKS of a peer. It is read without a token, and concurrent callers share one read. Methods throw
+ * PeerFailure only.
+ */
+export function createKeySet(access: PeerAccess, options: KeySetOptions) {
   const operation = `${options.use} key set`;
   let cached: { readonly keys: readonly PublicKey[]; readonly since: Instant } | undefined;
 
@@ -54,8 +49,10 @@ export function createKeySet(access: PeerAccess, options: KeySetOptions): KeySet
   });
   const all = async () => (cached !== undefined && youngerThan(maxAgeMs) ? cached.keys : read());
   return {
+    /** Returns all keys, at least one. */
     all,
-    find: async kid => {
+    /** Returns the key with this id. A cached set without it is read again. */
+    find: async (kid: string): Promise<PublicKey | undefined> => {
       const known = (await all()).find(key => key.kid === kid);
       if (known !== undefined || youngerThan(refreshAgeMs)) return known;
       return (await read()).find(key => key.kid === kid);

@@ -16,27 +16,13 @@ interface RfprOptions extends PeerTools {
   readonly timeLimitMs: number;
 }
 
-/**
- * The pre-registration API, for on-site enrollment (docs/peers/enrollment.md). The connector chooses the id of each
- * authenticator. Methods throw PeerFailure only and may be repeated after any failure.
- */
-export interface Rfpr {
-  /** Gets an access token, so that a later call does not fail for lack of one. */
-  authenticate(): Promise<void>;
-  /**
-   * Requests an authenticator. Fails as `refused` with status 409 if the id has another content, and with 410 if it was
-   * deleted. If the call cannot start by `notAfter`, it is not made and fails as `unreachable`.
-   */
-  put(id: string, order: AuthenticatorOrder, limits?: { readonly notAfter?: Instant }): Promise<void>;
-  /** Fails as `refused` with status 410 if the request was deleted. */
-  get(id: string): Promise<Enrollment>;
-  /** Cancels the request, which then cannot be enrolled. Fails as `refused` with status 409 if it has already ended. */
-  cancel(id: string): Promise<void>;
-  /** Deletes the request and reserves its id, also if it does not exist: a `put` that arrives later is refused. */
-  remove(id: string): Promise<void>;
-}
+export type Rfpr = ReturnType<typeof connectRfpr>;
 
-export function connectRfpr({ baseUrl, tokens, ...rest }: RfprOptions): Rfpr {
+/**
+ * Returns the client of the pre-registration API, for on-site enrollment (docs/peers/enrollment.md). The connector
+ * chooses the id of each authenticator. Methods throw PeerFailure only and may be repeated after any failure.
+ */
+export function connectRfpr({ baseUrl, tokens, ...rest }: RfprOptions) {
   const access: PeerAccess = { ...rest, peer: preRegistrationApi, errorOf };
   const requests = `${trimEnd(baseUrl, "/")}/v1/authenticator-requests`;
   const urlOf = (id: string) => `${requests}/${encodeURIComponent(id)}`;
@@ -44,26 +30,27 @@ export function connectRfpr({ baseUrl, tokens, ...rest }: RfprOptions): Rfpr {
     tokens.use(undefined, withToken => callPeer(access, { ...request, ...withToken, mayRepeat: true }));
 
   return {
+    /** Gets an access token, so that a later call does not fail for lack of one. */
     authenticate: () => tokens.use(undefined, () => Promise.resolve()),
-    async put(id, order, { notAfter } = {}) {
+    /**
+     * Requests an authenticator. Fails as `refused` with status 409 if the id has another content, and with 410 if it
+     * was deleted. If the call cannot start by `notAfter`, it is not made and fails as `unreachable`.
+     */
+    async put(id: string, order: AuthenticatorOrder, { notAfter }: { readonly notAfter?: Instant } = {}) {
       const operation = "put authenticator";
       const body = authenticatorBody(order);
-      await call({
-        operation,
-        method: "PUT",
-        url: urlOf(id),
-        body,
-        notAfter,
-        response: putResponse,
-      });
+      await call({ operation, method: "PUT", url: urlOf(id), body, notAfter, response: putResponse });
     },
-    get: id =>
+    /** Fails as `refused` with status 410 if the request was deleted. */
+    get: (id: string): Promise<Enrollment> =>
       call({ operation: "get authenticator", method: "GET", url: urlOf(id), response: authenticatorResponse(id) }),
-    async cancel(id) {
+    /** Cancels the request, so that it cannot be enrolled. Fails as `refused` with status 409 if it has ended. */
+    async cancel(id: string) {
       const url = `${urlOf(id)}/cancel`;
       await call({ operation: "cancel authenticator", method: "POST", url, response: cancelResponse });
     },
-    async remove(id) {
+    /** Deletes the request and reserves its id, also if it does not exist: a `put` that arrives later is refused. */
+    async remove(id: string) {
       await call({ operation: "delete authenticator", method: "DELETE", url: urlOf(id), response: noErrorObject });
     },
   };
