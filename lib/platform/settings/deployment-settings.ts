@@ -49,7 +49,7 @@ export const deploymentSettings = z
     LOGGING_LEVEL_COM_SERVICE: setting
       .oneOf(
         ["DEBUG", "INFO", "WARN", "ERROR"],
-        "Minimum log level. Set it to `DEBUG` to find a fault, to `WARN` to save costs.",
+        "Minimum log level; no event is below `INFO`. Set it to `WARN` to save costs.",
       )
       .prefault("INFO"),
 
