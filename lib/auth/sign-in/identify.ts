@@ -3,7 +3,7 @@ import type { Stored } from "../../platform/stored.ts";
 import type { AuthDeps } from "../deps.ts";
 import { possiblePrefixes, splitOtp } from "../otpkeys/kinds/split-otp.ts";
 import { type Device, isDeviceOf } from "../sessions/device-token.ts";
-import type { KeyHolders, ThrottleKey, ThrottleState, User, UserSummary } from "../store.ts";
+import type { KeyHolders, ThrottleState, User, UserSummary } from "../store.ts";
 import { foldUsername, parseUsername, type Username } from "../users/username.ts";
 import { type OtpCandidates, readCandidates } from "./check-otp.ts";
 import { type Attempt, newAttempt, readThrottle } from "./limit-attempts.ts";
@@ -107,15 +107,12 @@ async function identifyByOtp(otp: string, deps: AuthDeps): Promise<Identified | 
   const prefix = key?.key.value.prefix ?? prefixes[0];
   if (prefix === undefined) return undefined;
   return {
-    attempt: newAttempt(await readThrottle(prefixThrottle(prefix), deps), deps),
+    attempt: newAttempt(await readThrottle({ kind: "prefix", text: prefix }, deps), deps),
     named: prefix,
     isOnDevice: false,
     byOtp: { found, ...(key && { key }) },
   };
 }
-
-/** Returns the throttle of sign-ins that name the user by an OTP of this prefix (A6). */
-const prefixThrottle = (prefix: string): ThrottleKey => ({ kind: "prefix", text: prefix });
 
 /** What is read from storage to decide an attempt. */
 export interface Evidence {
