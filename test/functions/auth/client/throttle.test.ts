@@ -418,6 +418,7 @@ describe("wrong OTPs of a key", () => {
     expect((await auth.get(`/core/otpkeys/${key.prefix}`)).body).not.toHaveProperty("stopped");
     expect(await keyOf(key)).toMatchObject({ failures: 0, stopped: false });
     expect([await signIn(user, key.otp(0)), await signIn(user, key.otp(1))]).toEqual([false, true]);
+    expect((await auth.get(`/core/otpkeys/${key.prefix}`)).body).not.toHaveProperty("stopped_since");
   });
 
   it("count once each when they come side by side", async () => {
