@@ -4,6 +4,7 @@ import { attributePartition } from "../../../../lib/auth/storage/hints.table.ts"
 import { idKey } from "../../../../lib/auth/storage/tables.table.ts";
 import { userParts } from "../../../../lib/auth/users/user-rows.table.ts";
 import { named, openAuthStorage, username } from "../../../support/auth/store.ts";
+import { addUsers } from "../../../support/auth/store-crowd.ts";
 
 let count = 0;
 
@@ -73,6 +74,22 @@ describe("a list", () => {
     // Two pages of each index, and one read of each candidate: the matches, and one at a page's end who may be in the
     // other's next page.
     expect(calls.total).toBe(7);
+  });
+
+  test("continues after the users that a page examines, also if its matches just fit", async () => {
+    const own = await openAuthStorage();
+    await addUsers(own, { count: 999, attributes: {}, prefix: "ubhe0078" });
+    for (const id of [1000, 1001]) {
+      const disabled = { id, name: `disabled${id}`, epoch: 1, enabled: false, otpkeys: [], createdAt: own.now() };
+      const inserts = userParts(disabled, {}).map(row => ({ insert: row }));
+      await own.tables.table("users").transact(idKey(id), inserts);
+    }
+    const filter = { attributes: new Map<string, string>(), enabled: false };
+    const first = await own.store.users.list({ top: 1 }, filter);
+    expect(first).toEqual({ entries: [{ id: 1000, name: "disabled1000" }], next: 1000 });
+    expect(await own.store.users.list({ top: 1, after: first.next }, filter)).toEqual({
+      entries: [{ id: 1001, name: "disabled1001" }],
+    });
   });
 });
 
