@@ -48,7 +48,7 @@ describe("the import table", () => {
     expect(count("connector edge")).toBeGreaterThan(5);
     expect(count("composition")).toBeGreaterThan(4);
     expect(count("connector start")).toBeGreaterThan(4);
-    expect(count("auth start")).toBeGreaterThan(4);
+    expect(count("auth start")).toBeGreaterThan(3);
     expect(count("connector tables")).toBeGreaterThan(4);
     expect(count("auth tables")).toBeGreaterThan(20);
     expect(count("commands")).toBeGreaterThan(5);

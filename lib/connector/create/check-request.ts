@@ -1,9 +1,8 @@
 import { Fault, invalidRequest, type Problem } from "../../platform/fault.ts";
-import type { PartialDraft } from "../api/v2/partial-draft.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { Idps } from "../idp/contract.ts";
 import { isMailable, isOnSite } from "../model/security-key.ts";
-import type { RequestDraft } from "./draft.ts";
+import type { PartialDraft, RequestDraft } from "./draft.ts";
 
 /** What the deployment's settings say about requests. */
 type SettingDeps = Pick<ConnectorDeps, "idps" | "pinMailDomains" | "pinMinLength" | "rfpr">;

@@ -99,3 +99,11 @@ export interface CreatedIds {
   readonly requestId: string;
   readonly shipmentId?: string;
 }
+
+/** The fields of a request that the settings of the deployment can refuse. */
+export type PartialDraft = Pick<RequestDraft, "emailsTo" | "pathOf"> & {
+  readonly keys: readonly (Pick<RequestDraft["keys"][number], "id" | "provisioning"> & {
+    readonly credentials: readonly Omit<RequestDraft["keys"][number]["credentials"][number], "userId">[];
+    readonly pinRequest?: { readonly length: number };
+  })[];
+};

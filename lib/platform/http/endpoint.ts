@@ -5,7 +5,9 @@ import type { Fields } from "../log.ts";
 import type { Call, Reply } from "./call.ts";
 import { findIgnoredFields } from "./parse/ignored-fields.ts";
 import { problemsOf, safeParse } from "./parse/problems.ts";
-import type { Route } from "./route.ts";
+
+/** `METHOD /path/{parameter}`, relative to the path prefix of the API (G2). */
+export type Route = `${"GET" | "POST" | "DELETE"} /${string}`;
 
 /**
  * Who may call an endpoint. Enforced before any input is read. `caller` requires a bearer token with the API's role

@@ -1,7 +1,5 @@
 import type { Api } from "./api.ts";
-
-/** `METHOD /path/{parameter}`, relative to the path prefix of the API (G2). */
-export type Route = `${"GET" | "POST" | "DELETE"} /${string}`;
+import type { Route } from "./endpoint.ts";
 
 export interface RouteParts {
   readonly method: string;

@@ -1,17 +1,9 @@
 import { omitUndefined } from "../../../platform/omit-undefined.ts";
-import type { DraftLocation, RequestDraft } from "../../create/draft.ts";
+import type { DraftLocation, PartialDraft } from "../../create/draft.ts";
 import { authenticatorKeyId, itemIndex, shipmentKeyId } from "../../model/security-key.ts";
 import { defaultPinLength, nonEmptyLine, pinLength, requestLimits } from "../field-rules.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
-
-/** The fields of a request that the settings of the deployment can refuse. */
-export type PartialDraft = Pick<RequestDraft, "emailsTo" | "pathOf"> & {
-  readonly keys: readonly (Pick<RequestDraft["keys"][number], "id" | "provisioning"> & {
-    readonly credentials: readonly Omit<RequestDraft["keys"][number]["credentials"][number], "userId">[];
-    readonly pinRequest?: { readonly length: number };
-  })[];
-};
 
 /**
  * Returns what can be read of a version 2 create body that does not fit its schema, so that all its problems are

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
+import type { Route } from "../../../../lib/platform/http/endpoint.ts";
 import { endpoint } from "../../../../lib/platform/http/endpoint.ts";
-import { hostTemplate, httpFunctions, type Route, routeParts } from "../../../../lib/platform/http/route.ts";
+import { hostTemplate, httpFunctions, routeParts } from "../../../../lib/platform/http/route.ts";
 import { routesOverlap } from "../../../functions/routes-overlap.ts";
 import { sampleApi } from "./sample.ts";
 
