@@ -40,13 +40,13 @@ function hottestOf(report: MeterReport, items: number): readonly string[] {
   return first === undefined ? ["", "", ""] : [first.name, first.each.toFixed(2), String(first.allowed)];
 }
 
-function jobLine({ job, concurrency, processed, left, seconds, cpuMs, report }: JobResult): readonly string[] {
+function jobLine({ job, concurrency, processed, deferred, seconds, cpuMs, report }: JobResult): readonly string[] {
   const rate = processed / seconds;
   const items = Math.max(processed, 1);
   return [
     `${job}, ${concurrency} at once`,
     String(processed),
-    String(left),
+    String(deferred),
     rate.toFixed(1),
     processed === 0 ? "" : (due / rate / 60).toFixed(0),
     (cpuMs / items).toFixed(1),
@@ -108,7 +108,18 @@ try {
   const hottest = ["hottest partition", "its operations each", "allows a second"];
   console.log(
     table([
-      ["job", "done", "left", "a second", `minutes for ${due}`, "CPU ms", "requests", ...hottest, "peak", "refused"],
+      [
+        "job",
+        "done",
+        "deferred",
+        "a second",
+        `minutes for ${due}`,
+        "CPU ms",
+        "requests",
+        ...hottest,
+        "peak",
+        "refused",
+      ],
       ...jobs.map(jobLine),
     ]),
   );

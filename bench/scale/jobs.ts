@@ -33,7 +33,7 @@ export interface JobResult {
   readonly job: Job;
   readonly concurrency: number;
   readonly processed: number;
-  readonly left: number;
+  readonly deferred: number;
   readonly seconds: number;
   readonly cpuMs: number;
   readonly report: MeterReport;
@@ -41,8 +41,8 @@ export interface JobResult {
 
 interface Work {
   readonly processed: number;
-  /** Items that were left when the time of the run ended. */
-  readonly left: number;
+  /** Items that were deferred when the time of the run ended. */
+  readonly deferred: number;
 }
 
 /** The real operations, on copies of the model at different moments. */
@@ -55,19 +55,19 @@ const works: Readonly<
     const limit = pLimit(concurrency);
     const create = () => createRequest(createBodyV2.parse(orderBody(1, 1)), {}, peers);
     await Promise.all(Array.from({ length: creates }, () => limit(create)));
-    return { processed: creates, left: 0 };
+    return { processed: creates, deferred: 0 };
   },
   "process-shipments": async context => {
-    const { answered, left } = await processShipments("timer", context);
-    return { processed: answered, left };
+    const { answered, deferred } = await processShipments("timer", context);
+    return { processed: answered, deferred };
   },
   "process-credential-requests": async context => {
-    const { activated, left } = await processCredentialRequests("timer", context);
-    return { processed: activated, left };
+    const { activated, deferred } = await processCredentialRequests("timer", context);
+    return { processed: activated, deferred };
   },
   "clean-up": async context => {
-    const { deleted, left } = await cleanUp(1, { ...context, now: () => plus(instant(Date.now()), days(3)) });
-    return { processed: deleted, left };
+    const { deleted, deferred } = await cleanUp(1, { ...context, now: () => plus(instant(Date.now()), days(3)) });
+    return { processed: deleted, deferred };
   },
 };
 

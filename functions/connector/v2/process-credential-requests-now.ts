@@ -33,7 +33,7 @@ export const processCredentialRequestsNow = endpoint({
   answers: { 200: { description: "What was done.", schema: processedV2 } },
   handle: async (_, context: ConnectorContext) => {
     const work = () => processCredentialRequests("on_demand", context);
-    const { left, ...counts } = await runJob("processCredentialRequests", "call", context.log, work);
+    const { deferred, ...counts } = await runJob("processCredentialRequests", "call", context.log, work);
     return ok({ data: counts });
   },
 });

@@ -24,8 +24,8 @@ export interface KeysReport {
   readonly activated: number;
   readonly failed: number;
   readonly pending: number;
-  /** Requests that were left or not finished, because the time of the run ended or a peer was not to be called. */
-  readonly left: number;
+  /** Requests that were deferred or not finished, because the time of the run ended or a peer was not to be called. */
+  readonly deferred: number;
 }
 
 /** Processes the due security keys of a queue: polls authenticators, activates credentials and sends PIN emails. */
@@ -35,41 +35,41 @@ export async function processSecurityKeys(
   deps: ConnectorDeps,
 ): Promise<KeysReport> {
   let total = emptyReport;
-  const left = await forEachDue(queue, run, deps, async (start, entries) => {
+  const deferred = await forEachDue(queue, run, deps, async (start, entries) => {
     let loaded = start;
-    let hasLeft = false;
+    let hasDeferred = false;
     for (const { keyId } of entries) {
       if (keyId === undefined) continue;
       if (isPastDeadline(run, deps)) return true;
       try {
         const result = await processSecurityKey(loaded, keyId, run, deps);
-        total = plusReport(total, { ...result.counts, left: 0 });
+        total = plusReport(total, { ...result.counts, deferred: 0 });
         loaded = result.loaded;
-        hasLeft ||= result.isLeft;
+        hasDeferred ||= result.isDeferred;
       } catch (error) {
         logAndContinue(error, { queue, run: run.owner, keyId }, deps);
         loaded = (await deps.requests.load(loaded.request.value.id)) ?? loaded;
       }
     }
-    return hasLeft;
+    return hasDeferred;
   });
-  return { ...total, left };
+  return { ...total, deferred };
 }
 
 /** The report of a run that has done nothing yet. */
-export const emptyReport: KeysReport = { processed: 0, activated: 0, failed: 0, pending: 0, left: 0 };
+export const emptyReport: KeysReport = { processed: 0, activated: 0, failed: 0, pending: 0, deferred: 0 };
 
-/** Returns the sum of two reports. `left` is that of the second, which includes that of the first. */
+/** Returns the sum of two reports. `deferred` is that of the second, which includes that of the first. */
 export const plusReport = (first: KeysReport, second: KeysReport): KeysReport => ({
   processed: first.processed + second.processed,
   activated: first.activated + second.activated,
   failed: first.failed + second.failed,
   pending: first.pending + second.pending,
-  left: second.left,
+  deferred: second.deferred,
 });
 
 /** The credentials that one call of `processSecurityKey` processed. */
-type KeyCounts = Omit<KeysReport, "left">;
+type KeyCounts = Omit<KeysReport, "deferred">;
 
 /**
  * Does the due work of one security key: polls a waiting authenticator, revokes and activates credentials one after
@@ -82,22 +82,22 @@ export async function processSecurityKey(
   keyId: string,
   run: Run,
   deps: ConnectorDeps,
-): Promise<{ readonly loaded: LoadedRequest; readonly counts: KeyCounts; readonly isLeft: boolean }> {
+): Promise<{ readonly loaded: LoadedRequest; readonly counts: KeyCounts; readonly isDeferred: boolean }> {
   const processed = new Set<number>();
   let loaded = start;
-  let isLeft = false;
+  let isDeferred = false;
   const current = () => securityKeyOf(loaded, keyId);
-  /** Returns whether a step was done, `left` to a later run, or not saved because the lease is lost. */
+  /** Returns whether a step was done, was `deferred` to a later run, or was not saved because the lease is lost. */
   const doStep = async (step: Step, isMoreDue: (key: SecurityKey) => boolean) => {
     const result = await runStep({ loaded, keyId, run }, step, isMoreDue, deps);
     if (result === undefined) return "lost";
     loaded = result.loaded;
-    isLeft ||= result.isLeft;
-    return result.isLeft ? "left" : "done";
+    isDeferred ||= result.isDeferred;
+    return result.isDeferred ? "deferred" : "done";
   };
   const result = () => {
     measureUnsentMail(current(), deps.now());
-    return { loaded, counts: countsOf(current(), processed), isLeft };
+    return { loaded, counts: countsOf(current(), processed), isDeferred };
   };
   /** Saves the security key without a change. This releases the lease and rewrites the index of due work. */
   const release = async () => {
@@ -105,8 +105,8 @@ export async function processSecurityKey(
     return result();
   };
   const end = () => (current().lease?.owner === run.owner ? release() : result());
-  const leave = () => {
-    isLeft = true;
+  const defer = () => {
+    isDeferred = true;
     return end();
   };
   if (isLeasedByAnother(current().lease, run, deps.now())) return result();
@@ -123,7 +123,7 @@ export async function processSecurityKey(
   }
   const due = dueCredentials(current(), run, deps);
   for (const each of due) {
-    if (isPastDeadline(run, deps)) return leave();
+    if (isPastDeadline(run, deps)) return defer();
     const { index, begin } = each;
     const step = await begin({ requestId: loaded.request.value.id, key: current(), index }, deps);
     const isMoreDue = (key: SecurityKey) => each !== due.at(-1) || isMailDue(key, run, deps);
@@ -132,7 +132,7 @@ export async function processSecurityKey(
     if (done === "done" && begin === activateCredential) processed.add(index);
   }
   if (isMailDue(current(), run, deps)) {
-    if (isPastDeadline(run, deps)) return leave();
+    if (isPastDeadline(run, deps)) return defer();
     if ((await doStep(await sendPinMail({ loaded, key: current() }, deps), nothingMore)) === "lost") return result();
   } else if (loaded === start && !isSameDue(releaseLease(current(), deps).due, current().due)) {
     // Another process stopped while it had the lease, and a cancel ended the work: only this run can remove the key

@@ -6,7 +6,7 @@ import type { ConnectorDeps } from "../deps.ts";
 import { isWaiting } from "../model/credential.ts";
 import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import { isTerminal } from "../model/states.ts";
-import { mustLeaveKeys, peersInTurn } from "../recovery/peers-in-turn.ts";
+import { mustDeferKeys, peersInTurn } from "../recovery/peers-in-turn.ts";
 import { isLeasedByAnother, type Run, retryAfterLease, startRun } from "../runs/run.ts";
 import { loadRequest } from "../storage/change-request.ts";
 import { performCancel } from "./perform-cancel.ts";
@@ -51,10 +51,10 @@ function requireCancellable({ request: { value: request }, keys }: LoadedRequest
   if (!keys.some(({ value }) => isWaiting(value))) throw conflict("Every key of the request has been produced.");
 }
 
-/** Continues an interrupted cancel in a job. Returns whether it was left to a later run. */
+/** Continues an interrupted cancel in a job. Returns whether it was deferred to a later run. */
 export async function resumeCancel(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<boolean> {
   if (isLeasedByAnother(loaded.request.value.lease, run, deps.now())) return false;
-  if (mustLeaveKeys(securityKeysOf(loaded), run, deps)) return true;
+  if (mustDeferKeys(securityKeysOf(loaded), run, deps)) return true;
   // The cancel takes its lease after this time, and renews it.
   const leaseUntil = plus(deps.now(), deps.intervals.leaseMs);
   const inTurn = peersInTurn(deps, leaseUntil, run, deps);

@@ -62,7 +62,8 @@ export function countMissingTracked(loaded: LoadedRequest, isCounted: boolean, d
 
 /**
  * Counts the 404s of a run once, also if several runs have polled the shipments at the same time: only while the same
- * work is still due. Returns the number of shipments that were left because the time of the run ended: they stay due.
+ * work is still due. Returns the number of shipments that were deferred because the time of the run ended: they stay
+ * due.
  * @param missing the ids of the requests, each with the work that was due
  */
 export async function countAllMissing(
@@ -71,9 +72,9 @@ export async function countAllMissing(
   count: (loaded: LoadedRequest) => Promise<void>,
   deps: ConnectorDeps,
 ): Promise<number> {
-  let left = 0;
+  let deferred = 0;
   for (const [id, due] of missing) {
-    if (isPastDeadline(run, deps)) left += 1;
+    if (isPastDeadline(run, deps)) deferred += 1;
     else
       await withLogFields({ credentialRequestId: id }, async () => {
         try {
@@ -84,5 +85,5 @@ export async function countAllMissing(
         }
       });
   }
-  return left;
+  return deferred;
 }

@@ -7,17 +7,17 @@ import { type CredentialRequest, shipmentIdOf } from "../model/request.ts";
 import { afterReport, deliveryProblem } from "../model/shipment.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
 import { compensateExpired } from "../recovery/peers-in-turn.ts";
-import { callAndLearn, callInTurn } from "../runs/peer-calls.ts";
+import { callAndRecord, callInTurn } from "../runs/peer-calls.ts";
 import { isLeasedByAnother, newLease, type Run } from "../runs/run.ts";
 import { decodeShipment, isTooLateForAll } from "./decode-shipment.ts";
 import { findShipmentOwner } from "./find-shipment-owner.ts";
 import { pollLater, removeResponsesIfDeleted, savePoll } from "./save-poll.ts";
 
 /**
- * The result of a poll, which the run uses to decide about the other shipments. `left`: the time of the run was over
- * before the poll, or the delivery service was not to be called.
+ * The result of a poll, which the run uses to decide about the other shipments. `deferred`: the time of the run was
+ * over before the poll, or the delivery service was not to be called.
  */
-export type PollResult = "answered" | "missing" | "unauthorized" | "failed" | "skipped" | "left";
+export type PollResult = "answered" | "missing" | "unauthorized" | "failed" | "skipped" | "deferred";
 
 /** States that the delivery service documents as errors: their message is shown, and polling continues. */
 const errorStates = [8, 9, 99, 105, 106];
@@ -35,10 +35,10 @@ export async function pollShipment(loaded: LoadedRequest, run: Run, deps: Connec
     const lease = newLease(run, now(), intervals);
     const leased = await deps.requests.save(loaded, { request: { ...request, lease } });
     if (leased === undefined || isTooLateForAll(leased, deps)) return { leased };
-    return { leased, answer: await callAndLearn(deliveryService, run, deps, () => delivery.getShipment(shipmentId)) };
+    return { leased, answer: await callAndRecord(deliveryService, run, deps, () => delivery.getShipment(shipmentId)) };
   };
   const made = await callInTurn(deliveryService, run, deps, call);
-  if (made === "left") return "left";
+  if (made === "deferred") return "deferred";
   const { leased, answer } = made;
   if (leased === undefined) return "skipped";
   if (answer === undefined) {

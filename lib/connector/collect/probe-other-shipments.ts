@@ -2,7 +2,7 @@ import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { deliveryService } from "../model/peer-names.ts";
 import { answeredShipments } from "../recovery/answered-shipments.ts";
-import { callAndLearn, callInTurn } from "../runs/peer-calls.ts";
+import { callAndRecord, callInTurn } from "../runs/peer-calls.ts";
 import type { Run } from "../runs/run.ts";
 
 /** The number of calls without a shipment after which no more are made. */
@@ -32,8 +32,8 @@ export async function probeOtherShipments(
   let doubtful = 0;
   for await (const { delivery } of answeredShipments(missing.keys(), deps)) {
     const call = () => deps.delivery.getShipment(delivery.shipment.id);
-    const read = await callInTurn(deliveryService, run, deps, () => callAndLearn(deliveryService, run, deps, call));
-    if (read === "left") return "not_known";
+    const read = await callInTurn(deliveryService, run, deps, () => callAndRecord(deliveryService, run, deps, call));
+    if (read === "deferred") return "not_known";
     if (!(read instanceof PeerFailure)) return "knows_others";
     if (read.kind === "unauthorized") return "unauthorized";
     if (read.isTransient || (read.kind === "missing" && !read.isUnknownThere)) doubtful += 1;

@@ -7,7 +7,7 @@ import { deliveryService } from "../model/peer-names.ts";
 import { type Delivery, shipmentIdOf } from "../model/request.ts";
 import { withLostRevoked } from "../model/revocation.ts";
 import { afterReport, withDeliveryEnd } from "../model/shipment.ts";
-import { callAndLearn, callInTurn } from "../runs/peer-calls.ts";
+import { callAndRecord, callInTurn } from "../runs/peer-calls.ts";
 import { isLeasedByAnother, type Run } from "../runs/run.ts";
 import type { PollResult } from "./poll-shipment.ts";
 
@@ -21,9 +21,9 @@ export async function trackShipment(loaded: LoadedRequest, run: Run, deps: Conne
   const request = loaded.request.value;
   const shipmentId = shipmentIdOf(request);
   if (shipmentId === undefined || isLeasedByAnother(request.lease, run, now())) return "skipped";
-  const call = () => callAndLearn(deliveryService, run, deps, () => delivery.getShipment(shipmentId));
+  const call = () => callAndRecord(deliveryService, run, deps, () => delivery.getShipment(shipmentId));
   const answer = await callInTurn(deliveryService, run, deps, call);
-  if (answer === "left") return "left";
+  if (answer === "deferred") return "deferred";
   const { missing, ...rest } = request.delivery ?? {};
   if (!(answer instanceof PeerFailure)) {
     const shipment = afterReport(rest.shipment ?? { id: shipmentId }, answer, now());

@@ -12,8 +12,8 @@ export interface EventsReport {
   /** Deliveries that failed and are tried again. */
   readonly failed: number;
   readonly givenUp: number;
-  /** Requests that were left, because the time of the run was over, or the sink or storage did not answer. */
-  readonly left: number;
+  /** Requests that were deferred, because the time of the run was over, or the sink or storage did not answer. */
+  readonly deferred: number;
 }
 
 /**
@@ -39,12 +39,12 @@ const afterJobMs = seconds(2);
 export async function sendEvents(deps: DeliverDeps, signal?: AbortSignal): Promise<EventsReport> {
   const reports = await Promise.all(deps.sinks.map(sink => sendToSink(sink, deps, signal)));
   const sum = (name: keyof EventsReport) => reports.reduce((total, report) => total + report[name], 0);
-  return { delivered: sum("delivered"), failed: sum("failed"), givenUp: sum("givenUp"), left: sum("left") };
+  return { delivered: sum("delivered"), failed: sum("failed"), givenUp: sum("givenUp"), deferred: sum("deferred") };
 }
 
 /**
  * Sends due events at the end of a job. The job waits for it, because the platform may stop work that continues after
- * an invocation, but only for a short time: what a slow sink has not got then is left to the timer.
+ * an invocation, but only for a short time: what a slow sink has not got then is deferred to the timer.
  */
 export async function sendEventsAfterJob(deps: DeliverDeps, limitMs = afterJobMs): Promise<void> {
   const ended = new AbortController();
@@ -58,7 +58,7 @@ async function sendToSink(sink: EventSink, deps: DeliverDeps, signal: AbortSigna
   const run = { ...startRun("timer", deps), endsAt: plus(now(), budgetMs) };
   const counts = { delivered: 0, failed: 0, givenUp: 0 };
   const sinkRun: SinkRun = { sink, run, signal, counts, failures: 0, isStopped: false };
-  let left = 0;
+  let deferred = 0;
   let hasFailed = false;
   const failed = (error: unknown) => {
     if (!hasFailed) deps.log.error("event_sink_failed", { sink: sink.number, error });
@@ -68,12 +68,12 @@ async function sendToSink(sink: EventSink, deps: DeliverDeps, signal: AbortSigna
     const state = await deps.events.sinkState(sink.number);
     if (sinkStatus(state, sink, now()).state !== "active") {
       await measureOldest(sink, deps);
-      return { ...counts, left };
+      return { ...counts, deferred };
     }
     const waiting = (await dueRequests(sink, deps)).entries();
     const worker = async (): Promise<void> => {
       for (const [requestId, entries] of waiting) {
-        if (hasEnded(sinkRun, deps)) left++;
+        if (hasEnded(sinkRun, deps)) deferred++;
         else
           await withLogFields({ credentialRequestId: requestId }, () =>
             deliverEvents(requestId, entries, sinkRun, deps).catch((error: unknown) =>
@@ -82,7 +82,7 @@ async function sendToSink(sink: EventSink, deps: DeliverDeps, signal: AbortSigna
           ).catch(error => {
             // Unavailable storage ends the run, but not before the calls of the other workers.
             sinkRun.isStopped = true;
-            left++;
+            deferred++;
             failed(error);
           });
       }
@@ -96,7 +96,7 @@ async function sendToSink(sink: EventSink, deps: DeliverDeps, signal: AbortSigna
   } catch (error) {
     failed(error);
   }
-  return { ...counts, left };
+  return { ...counts, deferred };
 }
 
 async function measureOldest({ number }: EventSink, { events, now }: DeliverDeps): Promise<void> {

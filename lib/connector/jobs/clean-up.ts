@@ -17,8 +17,8 @@ interface CleanUpReport {
   readonly purged: number;
   /** Idempotency-Keys that expired. */
   readonly claims: number;
-  /** Requests that were left when the time of the run ended. */
-  readonly left: number;
+  /** Requests that were deferred when the time of the run ended. */
+  readonly deferred: number;
 }
 
 /**
@@ -65,7 +65,7 @@ export async function cleanUp(completedDays: number, deps: ConnectorDeps): Promi
     );
   const tooOld = await clean("register", registerMs);
   const ended = completedDays === 0 ? 0 : await clean("clean", days(completedDays));
-  return { ...counts, purged, claims, left: unvisited + tooOld + ended };
+  return { ...counts, purged, claims, deferred: unvisited + tooOld + ended };
 }
 
 /** Whether the PIN is still to be mailed: by the job, or by a resend in the time of the job. */

@@ -11,7 +11,7 @@ import { isLeasedByAnother, type Run, startRun } from "../runs/run.ts";
  * Links the security key that a request replaces to the request, and revokes its credentials when they are due for it
  * (C24). Its row is written first and may be found unchanged later, so a crash repeats nothing. A conflict leaves the
  * request due. If the replaced key was deleted meanwhile, an error event says that nothing was revoked. Returns whether
- * a revocation was left to a later run.
+ * a revocation was deferred to a later run.
  */
 export async function followReplacement(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<boolean> {
   const { requests, now, log } = deps;
@@ -39,7 +39,7 @@ export async function followReplacement(loaded: LoadedRequest, run: Run, deps: C
   if (after === key) return false;
   return withLogFields({ credentialRequestId: replaces.requestId }, async () => {
     log.info("revocation_requested", { reason: cause.reason });
-    return (await processSecurityKey(saved, after.id, run, deps)).isLeft;
+    return (await processSecurityKey(saved, after.id, run, deps)).isDeferred;
   });
 }
 

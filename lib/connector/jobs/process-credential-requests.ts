@@ -33,5 +33,5 @@ async function processQueues(run: Run, deps: ConnectorDeps): Promise<KeysReport>
   // Last, so that what has become active in this run is followed by it.
   const follow = (loaded: LoadedRequest) => followReplacement(loaded, run, deps);
   const unfollowed = await forEachDue("replace", run, deps, follow, { until: deps.now() });
-  return { ...plusReport(ofV2, ofV1), left: unreconciled + ofV2.left + ofV1.left + unfollowed };
+  return { ...plusReport(ofV2, ofV1), deferred: unreconciled + ofV2.deferred + ofV1.deferred + unfollowed };
 }

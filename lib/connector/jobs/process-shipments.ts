@@ -18,8 +18,8 @@ interface ShipmentsReport {
   readonly activated: number;
   /** Shipments on their way for which the delivery service answered. */
   readonly tracked: number;
-  /** Requests that were left: the run ended or was stopped, or a peer was not to be called. */
-  readonly left: number;
+  /** Requests that were deferred to a later run: this run ended or was stopped, or a peer was not to be called. */
+  readonly deferred: number;
 }
 
 /**
@@ -32,9 +32,9 @@ interface ShipmentsReport {
 export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): Promise<ShipmentsReport> {
   const run = startRun(mode, deps);
   const polls = visits("poll", pollShipment, run, deps);
-  let left = 0;
+  let deferred = 0;
   await continueAfterPauses(run, deps, async () => {
-    left = await polls.visitDue();
+    deferred = await polls.visitDue();
   });
   const { counts, missing } = polls;
   const { answered, failed } = counts;
@@ -46,16 +46,18 @@ export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): 
     if (others === "unauthorized") deps.log.error("delivery_token_refused", {});
     else deps.log.error("all_shipments_missing", { count: missing.size });
     await deps.sendEventsAfterJob();
-    return { ...polled, activated: 0, tracked: 0, left };
+    return { ...polled, activated: 0, tracked: 0, deferred };
   }
-  if (others === "knows_others") left += await polls.countMissing(loaded => countMissingShipment(loaded, run, deps));
+  if (others === "knows_others")
+    deferred += await polls.countMissing(loaded => countMissingShipment(loaded, run, deps));
   let keys = emptyReport;
   await continueAfterPauses(run, deps, async () => {
     keys = plusReport(keys, await processSecurityKeys("shipment_key", run, deps));
   });
   const tracked = await trackShipments(run, answered > 0, deps);
   await deps.sendEventsAfterJob();
-  return { ...polled, activated: keys.activated, tracked: tracked.answered, left: left + keys.left + tracked.left };
+  deferred += keys.deferred + tracked.deferred;
+  return { ...polled, activated: keys.activated, tracked: tracked.answered, deferred };
 }
 
 /**
@@ -66,12 +68,12 @@ export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): 
  */
 async function trackShipments(run: Run, knowsOthers: boolean, deps: ConnectorDeps) {
   const tracks = visits("track", trackShipment, run, deps);
-  const left = await tracks.visitDue();
+  const deferred = await tracks.visitDue();
   if (tracks.isRefused()) deps.log.error("delivery_token_refused", {});
   const { answered } = tracks.counts;
   const isCounted = knowsOthers || answered > 0;
   const uncounted = await tracks.countMissing(loaded => countMissingTracked(loaded, isCounted, deps));
-  return { answered, left: left + uncounted };
+  return { answered, deferred: deferred + uncounted };
 }
 
 /** Returns the visits of a run to the shipments of a queue: what the delivery service says of each. */
@@ -81,7 +83,7 @@ function visits(
   run: Run,
   deps: ConnectorDeps,
 ) {
-  const counts = { answered: 0, missing: 0, unauthorized: 0, failed: 0, skipped: 0, left: 0 };
+  const counts = { answered: 0, missing: 0, unauthorized: 0, failed: 0, skipped: 0, deferred: 0 };
   /** The requests whose shipments got a 404, by id, each with the work that was due. */
   const missing = new Map<string, Due | undefined>();
   const work = async (loaded: LoadedRequest): Promise<boolean> => {
@@ -89,14 +91,14 @@ function visits(
     counts[result]++;
     const { id, due, trackDue } = loaded.request.value;
     if (result === "missing") missing.set(id, queue === "poll" ? due : trackDue);
-    return result === "left";
+    return result === "deferred";
   };
   const isRefused = () => counts.unauthorized > 0;
   return {
     counts,
     missing,
     isRefused,
-    /** Visits the due shipments while the delivery service accepts the connector. Returns how many were left. */
+    /** Visits the due shipments while the delivery service accepts the connector. Returns how many were deferred. */
     visitDue: () =>
       forEachDue(queue, run, deps, work, {
         ...(queue === "track" && { until: deps.now() }),

@@ -56,8 +56,8 @@ export function withTrackDue(
   if (shipment?.shippedAt === undefined || (state !== "in_transit" && !isAwaited)) return request;
   const ageMs = between(shipment.shippedAt, now());
   const backOffMs = Math.min(shipmentPoll.maxMs, Math.max(shipmentPoll.minMs, ageMs));
-  const leftMs = isAwaited ? backOffMs : trackForMs - ageMs;
-  const waitMs = Math.max(Math.min(backOffMs, leftMs), retryAfter * 1000);
+  const remainingMs = isAwaited ? backOffMs : trackForMs - ageMs;
+  const waitMs = Math.max(Math.min(backOffMs, remainingMs), retryAfter * 1000);
   return { ...request, trackDue: { queue: "track", at: plus(now(), waitMs), peer: deliveryService } };
 }
 

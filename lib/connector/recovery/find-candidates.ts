@@ -5,7 +5,7 @@ import type { LoadedRequest } from "../model/loaded-request.ts";
 import { deliveryService } from "../model/peer-names.ts";
 import { referenceOf } from "../model/shipment.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
-import { callAndLearn } from "../runs/peer-calls.ts";
+import { callAndRecord } from "../runs/peer-calls.ts";
 import type { Run } from "../runs/run.ts";
 import { areLinkedToOthers, isTentative, matchesOrder } from "./unknown-order.ts";
 
@@ -29,7 +29,7 @@ export async function findCandidates(
 }> {
   const request = leased.request.value;
   const earliest = plus(sentAt, -minutes(5));
-  const found = await callAndLearn(deliveryService, run, deps, () =>
+  const found = await callAndRecord(deliveryService, run, deps, () =>
     deps.delivery.findByReference(referenceOf(request), earliest),
   );
   if (found instanceof PeerFailure) {

@@ -5,17 +5,17 @@ import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import { idpName, preRegistrationApi } from "../model/peer-names.ts";
 import { isOnSite, type SecurityKey } from "../model/security-key.ts";
 import { isTerminal } from "../model/states.ts";
-import { callAndLearn, callInTurn, mustLeave } from "../runs/peer-calls.ts";
+import { callAndRecord, callInTurn, mustDefer } from "../runs/peer-calls.ts";
 import type { Run } from "../runs/run.ts";
 import { compensate, compensateAtIdp } from "./compensate.ts";
 
 type Peers = Pick<ConnectorDeps, "idps" | "rfpr">;
 
 /**
- * Whether the run must not call a peer at which these security keys are compensated or cancelled: they are left to a
- * later run. An IdP that keeps no state is not called, so its pause does not count.
+ * Whether the run must not call a peer at which these security keys are compensated or cancelled: they are deferred to
+ * a later run. An IdP whose creation options begin no registration is not called, so its pause does not count.
  */
-export const mustLeaveKeys = (keys: readonly SecurityKey[], run: Run, deps: ConnectorDeps): boolean =>
+export const mustDeferKeys = (keys: readonly SecurityKey[], run: Run, deps: ConnectorDeps): boolean =>
   keys
     .filter(({ state }) => !isTerminal(state))
     .flatMap(key => [
@@ -24,14 +24,14 @@ export const mustLeaveKeys = (keys: readonly SecurityKey[], run: Run, deps: Conn
         deps.idps.get(idpId)?.compensateUnanswered === undefined ? [] : idpName(idpId),
       ),
     ])
-    .some(peer => mustLeave(peer, run, deps));
+    .some(peer => mustDefer(peer, run, deps));
 
 /**
- * Returns the peers of compensations and cancels for a run of a job: each call waits for its turn at the peer, and the
- * run's circuit breaker can stop it. A call that the run must not make fails as `throttled` while the peer is paused,
- * else as `unreachable`.
- * @param leaseUntil the end of the run's lease: no call starts that may outlast it, because the wait for its turn uses
- *   up the lease (C15)
+ * Returns the peers of compensations and cancels for a run of a job: each call waits for one of the peer's
+ * `callsAtOnce` slots, and the run's circuit breaker can stop it. A call that the run must not make fails as
+ * `throttled` while the peer is paused, else as `unreachable`.
+ * @param leaseUntil the end of the run's lease: no call starts that may outlast it, because the wait for a slot uses up
+ * the lease (C15)
  */
 export function peersInTurn({ idps, rfpr }: Peers, leaseUntil: Instant, run: Run, deps: ConnectorDeps): Peers {
   const { idpCallMs, enrollmentCallMs } = deps.intervals;
@@ -42,11 +42,11 @@ export function peersInTurn({ idps, rfpr }: Peers, leaseUntil: Instant, run: Run
   ): Promise<void> => {
     const notAfter = plus(leaseUntil, -timeLimitMs);
     const inTime = () => deps.now() <= notAfter;
-    const made = await callInTurn(peer, run, deps, () => callAndLearn(peer, run, deps, call), inTime);
-    if (made === "left") throw notCalled(peer, operation, run, deps);
-    if (made instanceof PeerFailure) throw made;
+    const result = await callInTurn(peer, run, deps, () => callAndRecord(peer, run, deps, call), inTime);
+    if (result === "deferred") throw notCalled(peer, operation, run, deps);
+    if (result instanceof PeerFailure) throw result;
   };
-  // The time limit of a call begins with its turn.
+  // The time limit of a call begins when the call has its slot.
   const timeLimit = () => AbortSignal.timeout(idpCallMs);
   const atRfpr = (operation: string, call: () => Promise<void>) =>
     inTurn(preRegistrationApi, { operation, timeLimitMs: enrollmentCallMs }, call);
@@ -55,14 +55,14 @@ export function peersInTurn({ idps, rfpr }: Peers, leaseUntil: Instant, run: Run
       ...idps,
       get: id => {
         const idp = idps.get(id);
-        const late = idp?.compensateUnanswered;
-        if (idp === undefined || late === undefined) return idp;
-        const call = (made: () => Promise<void>) =>
-          inTurn(idpName(id), { operation: "compensate", timeLimitMs: idpCallMs }, made);
+        const compensateUnanswered = idp?.compensateUnanswered;
+        if (idp === undefined || compensateUnanswered === undefined) return idp;
+        const call = (compensation: () => Promise<void>) =>
+          inTurn(idpName(id), { operation: "compensate", timeLimitMs: idpCallMs }, compensation);
         return {
           ...idp,
           compensate: state => call(() => idp.compensate(state, timeLimit())),
-          compensateUnanswered: request => call(() => late(request, timeLimit())),
+          compensateUnanswered: request => call(() => compensateUnanswered(request, timeLimit())),
         };
       },
     },
@@ -96,7 +96,7 @@ function notCalled(
 }
 
 /**
- * Compensates for security keys of a leased request in a run of a job. Each call waits for its turn at its peer, and
+ * Compensates for security keys of a leased request in a run of a job. Each call waits for a slot of its peer, and
  * does not start if it could outlast the lease. Returns the failure of a peer, after which the compensation has to be
  * repeated.
  */
@@ -107,11 +107,11 @@ export async function compensateInTurn(
   deps: ConnectorDeps,
 ): Promise<PeerFailure | undefined> {
   const leaseUntil = request.lease?.until ?? deps.now();
-  return failureOf(compensate(request.id, keys, { ...deps, ...peersInTurn(deps, leaseUntil, run, deps) }), deps);
+  return logFailure(compensate(request.id, keys, { ...deps, ...peersInTurn(deps, leaseUntil, run, deps) }), deps);
 }
 
-/** Returns the failure of a peer, which it logs. */
-async function failureOf(compensation: Promise<void>, { log }: ConnectorDeps): Promise<PeerFailure | undefined> {
+/** Logs the failure of a peer, and returns it. */
+async function logFailure(compensation: Promise<void>, { log }: ConnectorDeps): Promise<PeerFailure | undefined> {
   const error = await orFailure(compensation);
   if (error === undefined) return undefined;
   log.warn("compensation_failed", { error });
@@ -136,7 +136,7 @@ export async function compensateExpired(
     const ended = after.find(each => each.id === key.id);
     return key.credentials.map(({ state }, index) =>
       state === "processing" && ended?.credentials[index]?.state === "failed"
-        ? failureOf(compensateAtIdp(id, key, index, inTurn), deps)
+        ? logFailure(compensateAtIdp(id, key, index, inTurn), deps)
         : undefined,
     );
   });

@@ -12,14 +12,14 @@ import { callInTurn } from "../runs/peer-calls.ts";
 import { isLeasedByAnother, newLease, type Run } from "../runs/run.ts";
 import { endUnconfirmed, failRequest } from "./fail-request.ts";
 import { findCandidates } from "./find-candidates.ts";
-import { compensateInTurn, mustLeaveKeys } from "./peers-in-turn.ts";
+import { compensateInTurn, mustDeferKeys } from "./peers-in-turn.ts";
 import { canFindOthers, isNeverOrdered, withUnknown } from "./unknown-order.ts";
 
 /**
  * Reconciles a request whose create handler stopped. Without an order intent, the request is compensated and ends
  * `failed`. With one, the shipment is looked up until it is found or `reconcileForMs` has passed (C6). Returns true if
  * the request was not processed because the run must not call a peer now or is over: the run's report counts it as
- * `left`.
+ * `deferred`.
  */
 export async function reconcileRequest(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<boolean> {
   const { now, intervals } = deps;
@@ -40,7 +40,7 @@ export async function reconcileRequest(loaded: LoadedRequest, run: Run, deps: Co
   }
   const lease = () => deps.requests.save(loaded, { request: { ...request, lease: newLease(run, now(), intervals) } });
   if (sentAt === undefined) {
-    if (mustLeaveKeys(securityKeysOf(loaded), run, deps)) return true;
+    if (mustDeferKeys(securityKeysOf(loaded), run, deps)) return true;
     const leased = await lease();
     if (leased !== undefined) await compensateAndFail(leased, run, deps);
     return false;
@@ -50,7 +50,7 @@ export async function reconcileRequest(loaded: LoadedRequest, run: Run, deps: Co
     return leased && (await lookUp(leased, sentAt, run, deps)) === "never_confirmed" ? leased : undefined;
   };
   const unconfirmed = await callInTurn(deliveryService, run, deps, call);
-  if (unconfirmed === "left") return true;
+  if (unconfirmed === "deferred") return true;
   // Outside the turn at the delivery service, because the compensation waits for the turns of other peers.
   if (unconfirmed !== undefined) await failUnconfirmed(unconfirmed, run, deps);
   return false;

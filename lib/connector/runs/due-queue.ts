@@ -2,7 +2,7 @@ import type { Instant } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { Due } from "../model/request.ts";
 import type { DueEntry } from "../storage/due-index.table.ts";
-import { mustLeave } from "./peer-calls.ts";
+import { mustDefer } from "./peer-calls.ts";
 import { isDue, isPastDeadline, type Run } from "./run.ts";
 
 /** Rows that are read ahead, a page of Table storage. A slow peer delays others only if it has more. */
@@ -17,11 +17,11 @@ export function dueQueue(queue: Due["queue"], run: Run, until: Instant | undefin
   /** The names of the rows that were taken: an on-demand run finds their next work, too. */
   const taken = new Set<string>();
   /** The ids of requests with a row whose peer must not be called. */
-  const leftOut = new Set<string>();
+  const deferred = new Set<string>();
 
   const mayCall = ({ peer, requestId }: DueEntry): boolean => {
-    if (peer === undefined || !mustLeave(peer, run, deps)) return true;
-    leftOut.add(requestId);
+    if (peer === undefined || !mustDefer(peer, run, deps)) return true;
+    deferred.add(requestId);
     return false;
   };
   /** Reads until so many rows wait, if there are as many. */
@@ -37,7 +37,7 @@ export function dueQueue(queue: Due["queue"], run: Run, until: Instant | undefin
   return {
     /**
      * Takes the oldest requests, at most `free(peer)` for each peer. None if no other request can be taken, or if the
-     * time of the run is over. Leaves out the work of peers that the run must not call.
+     * time of the run is over. Defers the work of peers that the run must not call.
      */
     async take(free: Free) {
       if (isPastDeadline(run, deps)) return [];
@@ -52,7 +52,7 @@ export function dueQueue(queue: Due["queue"], run: Run, until: Instant | undefin
     /** Returns the ids of the requests that have rows that were not taken. */
     async rest(): Promise<ReadonlySet<string>> {
       await read(Number.POSITIVE_INFINITY);
-      return new Set([...waiting.map(({ requestId }) => requestId), ...leftOut]);
+      return new Set([...waiting.map(({ requestId }) => requestId), ...deferred]);
     },
   };
 }

@@ -5,7 +5,7 @@ import { isNoToken } from "../peers/access-token.ts";
 import { isPastDeadline, type Run } from "./run.ts";
 import type { StepOutcome } from "./step.ts";
 
-/** Failed calls in a row after which a run leaves the rest of a peer's work to the next run. */
+/** Failed calls in a row after which a run defers the rest of a peer's work to the next run. */
 const maxFailures = 3;
 
 type Limits = Pick<ConnectorDeps, "peerLimits" | "now">;
@@ -15,10 +15,10 @@ export const isStopped = (peer: string, { peers }: Run, { peerLimits, now }: Lim
   peers.get(peer)?.isStopped === true || (peerLimits.of(peer).pausedUntil ?? "") > now();
 
 /**
- * Returns whether the run must leave work that calls the peer. If the peer has answered 429, also records the end of
+ * Returns whether the run must defer work that calls the peer. If the peer has answered 429, also records the end of
  * its pause, so that the run can continue with the work then.
  */
-export function mustLeave(peer: string, run: Run, deps: Limits): boolean {
+export function mustDefer(peer: string, run: Run, deps: Limits): boolean {
   if (!isStopped(peer, run, deps)) return false;
   const { pausedUntil } = deps.peerLimits.of(peer);
   if (pausedUntil !== undefined && run.peers.get(peer)?.isStopped !== true) run.pauses.set(peer, pausedUntil);
@@ -27,7 +27,7 @@ export function mustLeave(peer: string, run: Run, deps: Limits): boolean {
 
 /**
  * Returns the earliest end of the recorded pauses; undefined if there is none. It may be past. Also clears them: a
- * pause that is not over is recorded again when work is left again.
+ * pause that is not over is recorded again when work is deferred again.
  */
 export function takeEndOfPauses({ pauses }: Run): Instant | undefined {
   const until = earliest(...pauses.values());
@@ -36,8 +36,8 @@ export function takeEndOfPauses({ pauses }: Run): Instant | undefined {
 }
 
 /**
- * Makes a call as soon as the limit of its peer allows. Returns `left` without the call if the run must not call the
- * peer when its turn comes, or if `mayStart` returns false: by default if the time of the run is over.
+ * Makes a call as soon as the limit of its peer allows. Returns `deferred` without the call if the run must not call
+ * the peer when its turn comes, or if `mayStart` returns false: by default if the time of the run is over.
  */
 export const callInTurn = <T>(
   peer: string,
@@ -45,18 +45,18 @@ export const callInTurn = <T>(
   deps: Limits,
   call: () => Promise<T>,
   mayStart: () => boolean = () => !isPastDeadline(run, deps),
-): Promise<T | "left"> =>
-  deps.peerLimits.of(peer).run(async () => (mayStart() && !mustLeave(peer, run, deps) ? call() : "left"));
+): Promise<T | "deferred"> =>
+  deps.peerLimits.of(peer).run(async () => (mayStart() && !mustDefer(peer, run, deps) ? call() : "deferred"));
 
-/** Makes a call, and learns from its result (`learnFromCall`). Returns its value or the failure of the peer. */
-export async function callAndLearn<T>(
+/** Makes a call, and records its result for the run (`recordCall`). Returns its value or the failure of the peer. */
+export async function callAndRecord<T>(
   peer: string,
   run: Run,
   deps: Limits & Pick<ConnectorDeps, "log">,
   call: () => Promise<T>,
 ): Promise<T | PeerFailure> {
   const result = await orFailure(call());
-  learnFromCall({ peer, failure: result instanceof PeerFailure ? result : undefined }, run, deps);
+  recordCall({ peer, failure: result instanceof PeerFailure ? result : undefined }, run, deps);
   return result;
 }
 
@@ -71,7 +71,7 @@ interface EndedCall {
 }
 
 /** Stops the run's calls to a peer that has failed, and all of the host to a peer that has answered 429. */
-export function learnFromCall(
+export function recordCall(
   { peer, failure, isRefused = false, isRead = false }: EndedCall,
   run: Run,
   deps: Limits & Pick<ConnectorDeps, "log">,

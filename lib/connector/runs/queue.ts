@@ -13,11 +13,11 @@ import { isStaleRow } from "./stale-row.ts";
 /**
  * Works through a queue, oldest items first, several requests at once and each request by one worker. The failure of an
  * item is logged, and the item stays due. Unavailable storage ends the run and is thrown.
- * @param work returns whether it has left work on the request to a later run
+ * @param work returns whether it has deferred work on the request to a later run
  * @param until only items that are due at or before this time; undefined for all
  * @param stopped called before each request; true ends the run
- * @returns the number of requests with work that was left, because the time of the run ended, it was stopped, or a peer
- * must not be called
+ * @returns the number of requests with work that was deferred, because the time of the run ended, it was stopped, or a
+ * peer must not be called
  */
 export async function forEachDue(
   queue: Due["queue"],
@@ -37,17 +37,17 @@ export async function forEachDue(
     callsAtOnce - [...active.values()].filter(each => each === peer).length;
   let storageError: unknown;
   const hasEnded = () => storageError !== undefined || stopped() || isPastDeadline(run, deps);
-  const left = new Set<string>();
+  const deferred = new Set<string>();
   try {
     while (!hasEnded()) {
       for (const { requestId, rows, peer } of await due.take(freeAt)) {
         if (hasEnded()) {
-          left.add(requestId);
+          deferred.add(requestId);
           continue;
         }
         const visited = visit(requestId, rows, run, deps, work)
-          .then(isLeft => {
-            if (isLeft) left.add(requestId);
+          .then(isDeferred => {
+            if (isDeferred) deferred.add(requestId);
           })
           .catch((error: unknown) => {
             storageError = error;
@@ -63,7 +63,7 @@ export async function forEachDue(
   }
   await Promise.all(active.keys());
   if (storageError !== undefined) throw storageError;
-  return new Set([...left, ...(await due.rest())]).size;
+  return new Set([...deferred, ...(await due.rest())]).size;
 }
 
 async function visit(

@@ -4,7 +4,7 @@ import { type LoadedRequest, securityKeyOf } from "../model/loaded-request.ts";
 import { releaseLease } from "../model/next-due.ts";
 import type { SecurityKey } from "../model/security-key.ts";
 import { changeSecurityKey } from "../storage/change-request.ts";
-import { callInTurn, learnFromCall } from "./peer-calls.ts";
+import { callInTurn, recordCall } from "./peer-calls.ts";
 import { isPastDeadline, newLease, type Run } from "./run.ts";
 import type { PeerCall, PeerRead, Step } from "./step.ts";
 
@@ -19,10 +19,11 @@ export interface KeyInRun {
 export interface StepResult {
   readonly loaded: LoadedRequest;
   /**
-   * Whether a call was left to a later run, because the time of the run was over when its turn came, or because the run
-   * must not call its peer. Of earlier calls of the step only the intents are stored then: the next run repeats them.
+   * Whether a call was deferred to a later run, because the time of the run was over when its turn came, or because the
+   * run must not call its peer. Of earlier calls of the step only the intents are stored then: the next run repeats
+   * them.
    */
-  readonly isLeft: boolean;
+  readonly isDeferred: boolean;
 }
 
 /**
@@ -40,15 +41,15 @@ export async function runStep(
 ): Promise<StepResult | undefined> {
   let step = start;
   let current = loaded;
-  let isLeft = false;
+  let isDeferred = false;
   while ("peer" in step) {
     const made = await makeCall({ loaded: current, keyId, run }, step, current === loaded, deps);
     if (made === undefined) return undefined;
-    const instead = made === "left" ? await stepWithoutCall(step, run, deps) : undefined;
+    const instead = made === "deferred" ? await stepWithoutCall(step, run, deps) : undefined;
     if (instead !== undefined) step = instead;
-    else if (made === "left") {
-      if (current === loaded) return { loaded, isLeft: true };
-      isLeft = true;
+    else if (made === "deferred") {
+      if (current === loaded) return { loaded, isDeferred: true };
+      isDeferred = true;
       step = { change: key => key };
     } else {
       current = made.loaded;
@@ -59,7 +60,7 @@ export async function runStep(
   const finish = (key: SecurityKey) => (isMoreDue(key) ? key : releaseLease(key, deps));
   const finished: typeof change = (key, request) => finish(change(key, request));
   const saved = await changeSecurityKey(current, keyId, run.owner, finished, deps);
-  return saved && { loaded: saved, isLeft };
+  return saved && { loaded: saved, isDeferred };
 }
 
 /** Returns the step to continue with if the run must not call the peer, but its time is not over. */
@@ -79,20 +80,20 @@ function makeCall(
   step: PeerRead | PeerCall,
   isFirst: boolean,
   deps: ConnectorDeps,
-): Promise<{ readonly loaded: LoadedRequest; readonly next: () => Step | Promise<Step> } | "left" | undefined> {
+): Promise<{ readonly loaded: LoadedRequest; readonly next: () => Step | Promise<Step> } | "deferred" | undefined> {
   const { peer } = step;
   const mayStart = () => !isFirst || !isPastDeadline(key.run, deps);
   const call = async () => {
     if ("read" in step) {
       const { next, failure } = await step.read();
-      learnFromCall({ peer, failure, isRead: true }, key.run, deps);
+      recordCall({ peer, failure, isRead: true }, key.run, deps);
       return { loaded: key.loaded, next };
     }
     const leased = await renewLease(key, step, deps);
     if (leased === undefined) return undefined;
     const next = await step.perform(securityKeyOf(leased.loaded, key.keyId), leased.notAfter);
     const { failure, isRefused, isWithoutCall } = next;
-    if (isWithoutCall !== true) learnFromCall({ peer, failure, isRefused }, key.run, deps);
+    if (isWithoutCall !== true) recordCall({ peer, failure, isRefused }, key.run, deps);
     return { loaded: leased.loaded, next: () => next };
   };
   return callInTurn(peer, key.run, deps, call, mayStart);

@@ -21,7 +21,7 @@ export interface Run {
   readonly endsAt: Instant;
   /** The peers that this run has called, by their names. */
   readonly peers: Map<string, PeerInRun>;
-  /** The peers whose work this run has left because they have asked to wait, each with the end of its wait. */
+  /** The peers whose work this run has deferred because they have asked to wait, each with the end of its wait. */
   readonly pauses: Map<string, Instant>;
 }
 

@@ -28,7 +28,9 @@ export interface PeerRead extends CallResult {
   readonly peer: string;
   /** Makes the call. Returns a function that prepares the next step, and why the call failed. */
   readonly read: () => Promise<{ readonly next: () => Promise<Step>; readonly failure?: PeerFailure | undefined }>;
-  /** Returns the next step if the run must not call the peer. Without it, or if it returns none, the step is left. */
+  /**
+   * Returns the next step if the run must not call the peer. Without it, or if it returns none, the step is deferred.
+   */
   readonly withoutRead?: () => Promise<Step | undefined>;
 }
 
@@ -46,6 +48,8 @@ export interface PeerCall extends CallResult {
    * @param notAfter the time after which the call must not start, because it could outlast the lease
    */
   readonly perform: (key: SecurityKey, notAfter: Instant) => Promise<Step>;
-  /** Returns the next step if the run must not call the peer. Without it, or if it returns none, the step is left. */
+  /**
+   * Returns the next step if the run must not call the peer. Without it, or if it returns none, the step is deferred.
+   */
   readonly withoutCall?: () => Step | undefined;
 }

@@ -168,7 +168,7 @@ describe("metrics", () => {
       points("job.items")
         .filter(({ attributes }) => attributes.job === "processCredentialRequests" && attributes.result === result)
         .reduce((total, point) => total + point.sum, 0);
-    expect([sum("activated"), sum("failed"), sum("left")]).toEqual([1, 0, 0]);
+    expect([sum("activated"), sum("failed"), sum("deferred")]).toEqual([1, 0, 0]);
     expect(sum("pending")).toBeGreaterThan(0);
   });
 

@@ -422,7 +422,13 @@ describe("credentials of one key", () => {
     });
     const { connector, requestId } = await ready({}, body);
     for (const user of blocked) peers.entra.setUser(user, "blocked");
-    expect(await connector.runCredentials()).toEqual({ processed: 4, activated: 2, failed: 2, pending: 0, left: 0 });
+    expect(await connector.runCredentials()).toEqual({
+      processed: 4,
+      activated: 2,
+      failed: 2,
+      pending: 0,
+      deferred: 0,
+    });
     const { state, shipment } = await connector.read(requestId);
     expect(state).toBe("partial");
     expect(shipment?.shipment_items.map(item => item.state)).toEqual(["complete", "partial", "failed"]);

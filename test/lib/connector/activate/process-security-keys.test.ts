@@ -181,7 +181,7 @@ describe("a job works on what is due", () => {
     await expect(away.runShipments()).rejects.toMatchObject({ kind: "unavailable" });
     expect(loads).toBe(2);
     expect(await connector.queue("poll")).toHaveLength(2);
-    expect(await connector.runShipments()).toMatchObject({ answered: 2, left: 0 });
+    expect(await connector.runShipments()).toMatchObject({ answered: 2, deferred: 0 });
   });
 });
 
@@ -190,16 +190,16 @@ describe("a time budget", () => {
     ["on_demand", seconds(40), 3],
     ["timer", seconds(200), 3],
   ] as const)(
-    "in mode %s ends the run before the next request is read, and says what is left, which stays due",
+    "in mode %s ends the run before the next request is read, and says what is deferred, which stays due",
     async (mode, ms, done) => {
       const connector = await testConnector(peers, slow({ polls: ms }));
       await orders(connector, 5, { pins: false });
       connector.advance(hours(1));
       const { calls, result } = await connector.counted(() => connector.runShipments(mode));
-      expect(result).toMatchObject({ answered: done, left: 5 - done });
+      expect(result).toMatchObject({ answered: done, deferred: 5 - done });
       expect(requestReads(calls)).toBe(done);
       expect(await connector.queue("poll")).toHaveLength(5 - done);
-      expect(await connector.runShipments(mode)).toMatchObject({ answered: 5 - done, left: 0 });
+      expect(await connector.runShipments(mode)).toMatchObject({ answered: 5 - done, deferred: 0 });
     },
   );
 
@@ -208,14 +208,20 @@ describe("a time budget", () => {
     const [one] = await orders(connector, 1, { shape: [1, 4] });
     const requestId = one?.requestId ?? "";
     await connector.anotherInstance({ ports: () => ({}) }).runShipments();
-    expect(await connector.runCredentials()).toEqual({ processed: 3, activated: 3, failed: 0, pending: 0, left: 1 });
+    expect(await connector.runCredentials()).toEqual({
+      processed: 3,
+      activated: 3,
+      failed: 0,
+      pending: 0,
+      deferred: 1,
+    });
     expect((await connector.keyRow(requestId, "s-02-001")).lease).toBeUndefined();
     expect(await connector.runCredentials("timer")).toEqual({
       processed: 2,
       activated: 2,
       failed: 0,
       pending: 0,
-      left: 0,
+      deferred: 0,
     });
     expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
     expect(mailsTo(one?.body.recipient.email ?? "")).toBe(2);
@@ -224,7 +230,7 @@ describe("a time budget", () => {
   test("that ends with the last item leaves nothing", async () => {
     const connector = await testConnector(peers, slow({ polls: seconds(101) }));
     await orders(connector, 1);
-    expect(await connector.runShipments()).toMatchObject({ answered: 1, left: 0 });
+    expect(await connector.runShipments()).toMatchObject({ answered: 1, deferred: 0 });
     const withSlowMails = connector.anotherInstance({
       ports: withPort("mailer", ({ send }, clock) => ({
         send: mail => {
@@ -233,7 +239,7 @@ describe("a time budget", () => {
         },
       })),
     });
-    expect(await withSlowMails.runCredentials()).toMatchObject({ activated: 1, left: 0 });
+    expect(await withSlowMails.runCredentials()).toMatchObject({ activated: 1, deferred: 0 });
   });
 
   test("that ends with the last credential of a key leaves its mail due, and releases the lease", async () => {
@@ -241,10 +247,10 @@ describe("a time budget", () => {
     const [one] = await orders(connector, 1);
     const to = one?.body.recipient.email ?? "";
     await connector.anotherInstance({ ports: () => ({}) }).runShipments();
-    expect(await connector.runCredentials()).toMatchObject({ activated: 1, left: 1 });
+    expect(await connector.runCredentials()).toMatchObject({ activated: 1, deferred: 1 });
     expect(mailsTo(to)).toBe(0);
     expect((await connector.keyRow(one?.requestId ?? "")).lease).toBeUndefined();
-    expect(await connector.runCredentials("timer")).toMatchObject({ processed: 0, left: 0 });
+    expect(await connector.runCredentials("timer")).toMatchObject({ processed: 0, deferred: 0 });
     expect(mailsTo(to)).toBe(1);
   });
 
@@ -254,11 +260,11 @@ describe("a time budget", () => {
     const to = one?.body.recipient.email ?? "";
     await connector.runShipments();
     const slowPins = connector.anotherInstance(slow({ polls: seconds(101) }));
-    expect(await slowPins.runCredentials()).toMatchObject({ activated: 1, left: 1 });
+    expect(await slowPins.runCredentials()).toMatchObject({ activated: 1, deferred: 1 });
     expect(mailsTo(to)).toBe(0);
     const { lease, mail } = await connector.keyRow(one?.requestId ?? "");
     expect([lease, mail.triedAt]).toEqual([undefined, undefined]);
-    expect(await connector.runCredentials("timer")).toMatchObject({ left: 0 });
+    expect(await connector.runCredentials("timer")).toMatchObject({ deferred: 0 });
     expect(mailsTo(to)).toBe(1);
   });
 
@@ -272,13 +278,13 @@ describe("a time budget", () => {
         ...oneCallAtATime(3, "IdP entra", context),
       }),
     });
-    expect(await waiting.runCredentials()).toMatchObject({ activated: 1, left: 3 });
+    expect(await waiting.runCredentials()).toMatchObject({ activated: 1, deferred: 3 });
     expect(posts()).toBe(1);
     const keys = await Promise.all(placed.map(({ requestId }) => connector.keyRow(requestId)));
     expect(keys.map(({ lease }) => lease)).toEqual([undefined, undefined, undefined]);
     const pending = keys.flatMap(({ credentials }) => credentials).filter(({ state }) => state !== "active");
     expect(pending.map(({ triedAt }) => triedAt)).toEqual([undefined, undefined]);
-    expect(await connector.runCredentials("timer")).toMatchObject({ activated: 2, left: 0 });
+    expect(await connector.runCredentials("timer")).toMatchObject({ activated: 2, deferred: 0 });
   });
 
   test("that is over when the turn of a poll comes leaves the shipment to the next run", async () => {
@@ -290,8 +296,8 @@ describe("a time budget", () => {
         ...oneCallAtATime(3, "delivery service", context),
       }),
     });
-    expect(await waiting.runShipments()).toMatchObject({ answered: 1, left: 2 });
-    expect(await connector.runShipments()).toMatchObject({ answered: 2, left: 0 });
+    expect(await waiting.runShipments()).toMatchObject({ answered: 1, deferred: 2 });
+    expect(await connector.runShipments()).toMatchObject({ answered: 2, deferred: 0 });
   });
 
   test("that is over before a key's first credential starts none, and writes no row", async () => {
@@ -312,7 +318,7 @@ describe("a time budget", () => {
     await orders(connector, 5, { pins: false });
     peers.delivery.fail({ kind: "refuse", status: 401, path: "shipments/", times: 100 });
     const { calls, result } = await connector.counted(() => connector.runShipments());
-    expect(result).toMatchObject({ left: 4 });
+    expect(result).toMatchObject({ deferred: 4 });
     expect(requestReads(calls)).toBe(1);
   });
 });
@@ -415,7 +421,7 @@ describe("the activations of a job", () => {
     peers.entra.release();
     await peers.entra.untilHanging(4);
     peers.entra.release();
-    expect(await working).toMatchObject({ processed: 20, activated: 20, left: 0 });
+    expect(await working).toMatchObject({ processed: 20, activated: 20, deferred: 0 });
   });
 
   test("stop when the IdP throttles some, and the others are made after its Retry-After", async () => {
@@ -430,15 +436,15 @@ describe("the activations of a job", () => {
       () => "no call was throttled",
     );
     peers.entra.release();
-    const { processed, activated, pending: throttled, left } = await working;
+    const { processed, activated, pending: throttled, deferred } = await working;
     expect(throttled).toBeGreaterThan(0);
     expect(activated).toBeGreaterThanOrEqual(5);
-    expect(left).toBeGreaterThanOrEqual(4);
-    expect([processed, processed + left]).toEqual([activated + throttled, 12]);
+    expect(deferred).toBeGreaterThanOrEqual(4);
+    expect([processed, processed + deferred]).toEqual([activated + throttled, 12]);
     expect(posts()).toBe(processed);
     peers.entra.clearFaults();
     connector.advance(minutes(1));
-    expect(await connector.runCredentials("timer")).toMatchObject({ activated: 12 - activated, left: 0 });
+    expect(await connector.runCredentials("timer")).toMatchObject({ activated: 12 - activated, deferred: 0 });
   });
 });
 
@@ -451,22 +457,22 @@ describe("calls that wait for their turn", () => {
     const ports: ConnectorOptions["ports"] = context => oneCallAtATime(3, "mail service", context);
     const waiting = connector.anotherInstance({ ports });
     const sends = () => peers.mail.count("POST", /emails:send$/);
-    expect(await waiting.runCredentials()).toMatchObject({ activated: 3, left: 2 });
+    expect(await waiting.runCredentials()).toMatchObject({ activated: 3, deferred: 2 });
     connector.advance(seconds(600) - 1);
-    expect(await waiting.runCredentials()).toMatchObject({ left: 2 });
+    expect(await waiting.runCredentials()).toMatchObject({ deferred: 2 });
     expect(sends()).toBe(1);
     connector.advance(1);
-    expect(await waiting.runCredentials()).toMatchObject({ left: 0 });
+    expect(await waiting.runCredentials()).toMatchObject({ deferred: 0 });
     expect(sends()).toBe(4);
   });
 
-  test("are counted as left when the delivery service throttles meanwhile: look-ups of orders", async () => {
+  test("are counted as deferred when the delivery service throttles meanwhile: look-ups of orders", async () => {
     const connector = await testConnector(peers);
     for (let n = 0; n < 3; n++) await unanswered(connector, peers);
     connector.advance(minutes(20));
     peers.delivery.fail({ kind: "throttle", method: "GET", retryAfter: 600, times: 10 });
     const ports: ConnectorOptions["ports"] = context => oneCallAtATime(3, "delivery service", context);
-    expect(await connector.anotherInstance({ ports }).runCredentials("timer")).toMatchObject({ left: 2 });
+    expect(await connector.anotherInstance({ ports }).runCredentials("timer")).toMatchObject({ deferred: 2 });
   });
 
   test.each([

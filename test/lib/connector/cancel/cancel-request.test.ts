@@ -395,7 +395,7 @@ describe("cancels that wait for a pre-registration API that does not answer", ()
     connector.advance(minutes(2));
     calls = 0;
     const before = await connector.queue("reconcile");
-    expect(await connector.runCredentials("timer")).toMatchObject({ left: 2 });
+    expect(await connector.runCredentials("timer")).toMatchObject({ deferred: 2 });
     expect(calls).toBe(3);
     expect(await connector.queue("reconcile")).toEqual(expect.arrayContaining(before.slice(3)));
     connector.advance(minutes(10));

@@ -57,7 +57,13 @@ describe("an authenticator that is enrolled", () => {
     const { serialNumber } = await peers.rfpr.enroll(idAt(requestId));
     await connector.runShipments();
     expect(polls()).toBe(0);
-    expect(await connector.runCredentials()).toEqual({ processed: 2, activated: 2, failed: 0, pending: 0, left: 0 });
+    expect(await connector.runCredentials()).toEqual({
+      processed: 2,
+      activated: 2,
+      failed: 0,
+      pending: 0,
+      deferred: 0,
+    });
     expect(await connector.read(requestId)).toMatchObject({
       state: "complete",
       authenticators: [{ id: "a-01", name: "Desk 4", state: "complete", credentials: [{ state: "active" }, {}] }],

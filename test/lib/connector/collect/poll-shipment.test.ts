@@ -52,7 +52,7 @@ describe("a shipment in state", () => {
     [106, "Delivery Exception"],
   ])("%i, %s, gives its responses: credentials are activation_pending", async (state, message) => {
     const one = await ordered({ state });
-    const report = { answered: 1, missing: 0, failed: 0, activated: 0, tracked: 0, left: 0 };
+    const report = { answered: 1, missing: 0, failed: 0, activated: 0, tracked: 0, deferred: 0 };
     expect(await one.connector.runShipments()).toEqual(report);
     const credential = await credentialOf(one);
     expect(credential).toMatchObject({ state: "activation_pending", retryable_until: expect.any(String) });
@@ -131,7 +131,7 @@ describe("polling", () => {
     for (let n = 0; n < 3; n++) await connector.order();
     connector.advance(hours(1));
     peers.delivery.fail({ kind: "throttle", path: "shipments/", retryAfter: 60 });
-    expect(await connector.runShipments("timer")).toMatchObject({ answered: 3, failed: 1, left: 0 });
+    expect(await connector.runShipments("timer")).toMatchObject({ answered: 3, failed: 1, deferred: 0 });
     expect(slept).toEqual([seconds(60)]);
   });
 
@@ -554,7 +554,7 @@ describe("a shipment that the service does not know", () => {
     },
   );
 
-  test("is left where the time of the run ends before it is counted, and the run says so", async () => {
+  test("is deferred where the time of the run ends before it is counted, and the run says so", async () => {
     const { gone, connector } = await missingAlone(1);
     connector.advance(hours(1));
     const { jobTimerMs } = connector.context.intervals;
@@ -566,7 +566,7 @@ describe("a shipment that the service does not know", () => {
         },
       })),
     });
-    expect(await slow.runShipments("timer")).toMatchObject({ missing: 1, left: 1 });
+    expect(await slow.runShipments("timer")).toMatchObject({ missing: 1, deferred: 1 });
     expect((await connector.requestRow(gone.requestId)).delivery?.missing).toBeUndefined();
   });
 

@@ -138,7 +138,7 @@ describe.each(Object.entries(steps))("%s", (title, step) => {
     await connector.runJobs();
     await send(connector);
     connector.advance(hours(1));
-    expect(await send(connector)).toEqual({ delivered: 0, failed: 0, givenUp: 0, left: 0 });
+    expect(await send(connector)).toEqual({ delivered: 0, failed: 0, givenUp: 0, deferred: 0 });
     expect(firstArrivals(sink)).toEqual(course);
     expect(new Set(idsAt(sink)).size).toBe(course.length);
     const [after] = (await firstEvent(connector, requestId)).deliveries;

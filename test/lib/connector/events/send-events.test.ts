@@ -106,7 +106,7 @@ describe("the events of a request", () => {
   test("reach every sink once, in order, signed by the secret of the sink", async () => {
     const connector = await connectorWith(peers, [one, two]);
     const requestId = await completed(connector);
-    expect(await send(connector)).toEqual({ delivered: 10, failed: 0, givenUp: 0, left: 0 });
+    expect(await send(connector)).toEqual({ delivered: 10, failed: 0, givenUp: 0, deferred: 0 });
     expect(typesAt(one)).toEqual(course);
     expect(typesAt(two)).toEqual(course);
     expect(idsAt(two)).toEqual(idsAt(one));
@@ -298,7 +298,7 @@ describe("a sink that misbehaves", () => {
     const connector = await connectorWith(peers, [one]);
     for (let n = 0; n < 9; n++) await orderWithoutPin(connector);
     one.fail({ kind: "refuse", status: 400, times: 8 });
-    expect(await send(connector)).toMatchObject({ delivered: 1, failed: 8, left: 0 });
+    expect(await send(connector)).toMatchObject({ delivered: 1, failed: 8, deferred: 0 });
   });
 
   test("and does not answer is called for few requests in a run", async () => {
@@ -307,7 +307,7 @@ describe("a sink that misbehaves", () => {
     one.fail({ kind: "drop", times: 100 });
     const report = await send(connector);
     expect(one.requests().length).toBeLessThanOrEqual(4);
-    expect(report.left).toBeGreaterThanOrEqual(4);
+    expect(report.deferred).toBeGreaterThanOrEqual(4);
     one.clearFaults();
     connector.advance(minutes(1));
     expect(await send(connector)).toMatchObject({ delivered: 8 });
@@ -338,19 +338,19 @@ describe("a run without storage", () => {
     throw new Fault("unavailable", "Storage is not responding.");
   };
 
-  test("ends, reports the requests that it left, and logs an error for each sink", async () => {
+  test("ends, reports the requests that it defers, and logs an error for each sink", async () => {
     const connector = await connectorWith(peers, [one, two]);
     for (let n = 0; n < 6; n++) await orderWithoutPin(connector);
     const noRequests = connector.anotherInstance({
       tables: withTable("credentialrequests", () => ({ query: isAway })),
     });
     calls = 0;
-    expect(await send(noRequests)).toEqual({ delivered: 0, failed: 0, givenUp: 0, left: 12 });
+    expect(await send(noRequests)).toEqual({ delivered: 0, failed: 0, givenUp: 0, deferred: 12 });
     // One read of each of the 4 workers of a sink. The others of the 6 requests are not read.
     expect(calls).toBe(8);
     expect(noRequests.events("event_sink_failed").map(({ sink }) => sink)).toEqual([1, 2]);
     const noIndex = connector.anotherInstance({ tables: withTable("due", () => ({ get: isAway, query: isAway })) });
-    expect(await send(noIndex)).toEqual({ delivered: 0, failed: 0, givenUp: 0, left: 0 });
+    expect(await send(noIndex)).toEqual({ delivered: 0, failed: 0, givenUp: 0, deferred: 0 });
     expect(noIndex.events("event_sink_failed").map(({ sink }) => sink)).toEqual([1, 2]);
     await sendEventsAfterJob(noIndex.context);
     expect(one.requests()).toEqual([]);
@@ -385,7 +385,7 @@ describe("a run without storage", () => {
     );
     expect(hasEnded).toBe(false);
     one.release();
-    expect(await sent).toEqual({ delivered: 1, failed: 0, givenUp: 0, left: 1 });
+    expect(await sent).toEqual({ delivered: 1, failed: 0, givenUp: 0, deferred: 1 });
   });
 });
 
@@ -436,13 +436,13 @@ describe("a run whose time is over", () => {
     expect(await send(connector)).toMatchObject({ delivered: 1 - calls });
   });
 
-  test("starts no further request, and reports those that it left", async () => {
+  test("starts no further request, and reports those that it defers", async () => {
     const connector = await connectorWith(peers, [one]);
     for (let n = 0; n < 6; n++) await orderWithoutPin(connector);
-    const { delivered, left } = await send(slow(connector, seconds(45)));
+    const { delivered, deferred } = await send(slow(connector, seconds(45)));
     expect(delivered).toBeLessThanOrEqual(4);
-    expect(left).toBeGreaterThanOrEqual(2);
-    expect(await send(connector)).toMatchObject({ delivered: 6 - delivered, left: 0 });
+    expect(deferred).toBeGreaterThanOrEqual(2);
+    expect(await send(connector)).toMatchObject({ delivered: 6 - delivered, deferred: 0 });
   });
 });
 

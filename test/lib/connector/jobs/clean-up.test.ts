@@ -30,7 +30,7 @@ describe("clean-up", () => {
     const connector = await testConnector(peers);
     const { requestId } = await completed(connector);
     connector.advance(days(10));
-    expect(await connector.runCleanUp(0)).toEqual({ deleted: 0, archived: 0, purged: 0, claims: 0, left: 0 });
+    expect(await connector.runCleanUp(0)).toEqual({ deleted: 0, archived: 0, purged: 0, claims: 0, deferred: 0 });
     expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
   });
 
@@ -42,7 +42,7 @@ describe("clean-up", () => {
     expect(await connector.runCleanUp(7)).toMatchObject({ deleted: 0 });
     expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
     connector.advance(1);
-    expect(await connector.runCleanUp(7)).toMatchObject({ deleted: 1, left: 0 });
+    expect(await connector.runCleanUp(7)).toMatchObject({ deleted: 1, deferred: 0 });
     expect(await connector.context.requests.load(requestId)).toBeUndefined();
     expect(await connector.context.requests.requestOfShipment(shipmentId)).toBeUndefined();
     expect(await traces(connector, requestId)).toEqual([]);
@@ -128,8 +128,8 @@ describe("clean-up", () => {
     });
     for (const _ of [1, 2, 3]) await completed(connector, orderBody());
     connector.advance(days(2));
-    expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 2, left: 1 });
-    expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 1, left: 0 });
+    expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 2, deferred: 1 });
+    expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 1, deferred: 0 });
   });
 });
 
@@ -147,7 +147,7 @@ describe("the copy of a PIN response", () => {
     expect((await connector.keyRow(requestId)).responses).toBeUndefined();
     expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
     expect(await connector.queue("purge")).toEqual([]);
-    expect(await connector.runCleanUp(0)).toEqual({ deleted: 0, archived: 0, purged: 0, claims: 0, left: 0 });
+    expect(await connector.runCleanUp(0)).toEqual({ deleted: 0, archived: 0, purged: 0, claims: 0, deferred: 0 });
   });
 
   test("stays while a credential of its key is open", async () => {

@@ -104,8 +104,8 @@ describe("an IdP that does not answer", () => {
     const { result, calls } = await counted;
     const tried = callsTo("slow");
     expect(tried).toBeLessThanOrEqual(8);
-    expect(result).toEqual({ processed: 10 + tried, activated: 10, failed: 0, pending: tried, left: 20 - tried });
-    // What is left is not even loaded.
+    expect(result).toEqual({ processed: 10 + tried, activated: 10, failed: 0, pending: tried, deferred: 20 - tried });
+    // What is deferred is not even loaded.
     const loads = calls.filter(call => call.startsWith("GET") && call.endsWith("/credentialrequests()"));
     expect(loads.length).toBeLessThanOrEqual(10 + 8);
     expect(connector.events("peer_stopped")).toMatchObject([{ peer: "IdP slow" }]);
@@ -126,9 +126,9 @@ describe("an IdP that does not answer", () => {
   ])("is called three times by a run if it %s, and again by the next run", async (_, failure) => {
     const limits = { callsAtOnce: 1 };
     const { connector, callsTo } = await pendingAt(times(5, "slow"), async () => Promise.reject(failure), { limits });
-    expect(await connector.runCredentials("timer")).toMatchObject({ pending: 3, left: 2 });
+    expect(await connector.runCredentials("timer")).toMatchObject({ pending: 3, deferred: 2 });
     expect(callsTo("slow")).toBe(3);
-    expect(await connector.runCredentials("timer")).toMatchObject({ pending: 2, left: 0 });
+    expect(await connector.runCredentials("timer")).toMatchObject({ pending: 2, deferred: 0 });
   });
 
   test.each([
@@ -140,7 +140,7 @@ describe("an IdP that does not answer", () => {
     const limits = { callsAtOnce: 1 };
     const activate = () => (++calls > 5 ? Promise.resolve(undefined) : Promise.reject(failure));
     const { connector } = await pendingAt(times(7, "slow"), activate, { limits });
-    expect(await connector.runCredentials("timer")).toMatchObject({ processed: 7, activated: 2, left: 0 });
+    expect(await connector.runCredentials("timer")).toMatchObject({ processed: 7, activated: 2, deferred: 0 });
   });
 
   test("is called three times by a run also if it answers the read-backs in between", async () => {
@@ -151,7 +151,7 @@ describe("an IdP that does not answer", () => {
     await connector.runCredentials("timer");
     expect(callsTo("slow")).toBe(5);
     connector.advance(minutes(20));
-    expect(await connector.runCredentials("timer")).toMatchObject({ processed: 3, left: 2 });
+    expect(await connector.runCredentials("timer")).toMatchObject({ processed: 3, deferred: 2 });
     expect(callsTo("slow")).toBe(8);
   });
 
@@ -164,7 +164,7 @@ describe("an IdP that does not answer", () => {
     const report = await connector.runCredentials("timer");
     expect(report).toMatchObject({ processed: 5, activated: 2 });
     // The requests for one IdP and those for both are worked on at the same time: the third failure may be that of either.
-    expect([2, 3]).toContain(report.left);
+    expect([2, 3]).toContain(report.deferred);
     expect([callsTo("slow"), callsTo("healthy")]).toEqual([3, 2]);
     for (const position of [3, 4]) {
       const { lease, due, credentials } = await keyOf(position);
@@ -209,7 +209,7 @@ describe("the due row of a security key", () => {
 });
 
 describe("the report of an on-demand call", () => {
-  test("counts a request whose credential at one IdP was left, although its next time has not come", async () => {
+  test("counts a request whose credential at one IdP was deferred, although its next time has not come", async () => {
     const idpIds = [["slow"], ["slow"], ["healthy", "slow"], ["slow"]];
     let clock = { advance: (_: number): void => undefined };
     const activate: Activate = () => {
@@ -223,8 +223,8 @@ describe("the report of an on-demand call", () => {
         return {};
       },
     });
-    expect(await connector.runCredentials("timer")).toMatchObject({ left: 1 });
-    expect(await connector.runCredentials("on_demand")).toMatchObject({ left: 1 });
+    expect(await connector.runCredentials("timer")).toMatchObject({ deferred: 1 });
+    expect(await connector.runCredentials("on_demand")).toMatchObject({ deferred: 1 });
   });
 });
 
@@ -243,7 +243,13 @@ describe("an IdP that answers 429", () => {
     const limits = { callsAtOnce: 1 };
     const idpIds = [...times(5, "slow"), ...times(2, "healthy")];
     const { connector, callsTo } = await pendingAt(idpIds, activate, { limits });
-    expect(await connector.runCredentials()).toEqual({ processed: 3, activated: 2, failed: 0, pending: 1, left: 4 });
+    expect(await connector.runCredentials()).toEqual({
+      processed: 3,
+      activated: 2,
+      failed: 0,
+      pending: 1,
+      deferred: 4,
+    });
     const until = plus(connector.now(), ms);
     expect(connector.events("peer_stopped")).toMatchObject([{ peer: "IdP slow", until }]);
     connector.advance(ms - 1);
@@ -251,13 +257,18 @@ describe("an IdP that answers 429", () => {
     expect(callsTo("slow")).toBe(1);
     isThrottling = false;
     connector.advance(1);
-    expect(await connector.runCredentials()).toMatchObject({ activated: expect.any(Number), left: 0 });
+    expect(await connector.runCredentials()).toMatchObject({ activated: expect.any(Number), deferred: 0 });
     expect(callsTo("slow")).toBeGreaterThanOrEqual(5);
   });
 
   test.each([
-    ["waits for the end of its Retry-After and continues", 300, { activated: 4, pending: 1, left: 0 }, [seconds(300)]],
-    ["does not wait if the Retry-After is longer than its time", 420, { activated: 0, pending: 1, left: 4 }, []],
+    [
+      "waits for the end of its Retry-After and continues",
+      300,
+      { activated: 4, pending: 1, deferred: 0 },
+      [seconds(300)],
+    ],
+    ["does not wait if the Retry-After is longer than its time", 420, { activated: 0, pending: 1, deferred: 4 }, []],
   ])("has a timer run that %s", async (_, retryAfter, report, waits) => {
     let calls = 0;
     const activate = () => (++calls === 1 ? Promise.reject(throttled(retryAfter)) : Promise.resolve(undefined));
@@ -299,7 +310,7 @@ describe("an IdP whose Retry-After", () => {
       if (id === "healthy") advance(minutes(1));
       else if (++calls === 1) throw throttled;
     });
-    expect(await connector.runCredentials("timer")).toMatchObject({ activated: 6, pending: 1, left: 0 });
+    expect(await connector.runCredentials("timer")).toMatchObject({ activated: 6, pending: 1, deferred: 0 });
     expect(slept).toEqual([]);
   });
 
@@ -308,8 +319,8 @@ describe("an IdP whose Retry-After", () => {
     const { connector, slept } = await throttling(() => async id => {
       if (id === "slow" && ++calls === 1) throw throttled;
     });
-    expect(await connector.runCredentials("on_demand")).toMatchObject({ activated: 2, left: 4 });
-    expect(await connector.runCredentials("timer")).toMatchObject({ activated: 4, left: 0 });
+    expect(await connector.runCredentials("on_demand")).toMatchObject({ activated: 2, deferred: 4 });
+    expect(await connector.runCredentials("timer")).toMatchObject({ activated: 4, deferred: 0 });
     expect(slept).toEqual([seconds(60)]);
   });
 });
@@ -366,7 +377,7 @@ describe("the read-backs of unanswered activations", () => {
         })),
       }),
     });
-    expect(await another.runCredentials("timer")).toMatchObject({ processed: 3, left: 2 });
+    expect(await another.runCredentials("timer")).toMatchObject({ processed: 3, deferred: 2 });
     expect(readBacks).toBe(3);
     expect(another.events("peer_stopped")).toMatchObject([{ peer: "IdP slow" }]);
   });

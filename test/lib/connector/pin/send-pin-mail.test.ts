@@ -180,7 +180,7 @@ describe("the PIN email", () => {
     pauseDelivery(later);
     const { mail } = await connector.keyRow(requestId);
     peers.delivery.resetRequests();
-    expect(await later.runCredentials()).toMatchObject({ left: 1 });
+    expect(await later.runCredentials()).toMatchObject({ deferred: 1 });
     expect((await connector.keyRow(requestId)).mail).toEqual(mail);
     expect(fetches()).toBe(0);
   });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { SecurityKey } from "../../../../lib/connector/model/security-key.ts";
-import { mustLeaveKeys, peersInTurn } from "../../../../lib/connector/recovery/peers-in-turn.ts";
-import { learnFromCall } from "../../../../lib/connector/runs/peer-calls.ts";
+import { mustDeferKeys, peersInTurn } from "../../../../lib/connector/recovery/peers-in-turn.ts";
+import { recordCall } from "../../../../lib/connector/runs/peer-calls.ts";
 import { startRun } from "../../../../lib/connector/runs/run.ts";
 import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
 import { plus } from "../../../../lib/platform/time.ts";
@@ -62,7 +62,7 @@ test("a peer gets no call that may outlast the lease", async () => {
 test("a peer that has refused the connector gets no call, and the failure does not say that it is slow", async () => {
   const { connector, run, compensate, calls } = await idpInTurn();
   const { context } = connector;
-  learnFromCall({ peer: "IdP entra", isRefused: true }, run, context);
+  recordCall({ peer: "IdP entra", isRefused: true }, run, context);
   await expect(compensate()).rejects.toMatchObject({
     kind: "unreachable",
     detail: "It was not called: earlier calls of the run to it have failed.",
@@ -82,8 +82,8 @@ test.each<[string, Partial<SecurityKey>, string, boolean]>([
   ["the pre-registration API, for an authenticator", { provisioning: "on_site" }, "pre-registration API", true],
   ["the pre-registration API, for a shipped security key", {}, "pre-registration API", false],
 ])(
-  "the security keys of a request are left to a later run while this peer is paused: %s",
-  async (_, values, peer, isLeft) => {
+  "the security keys of a request are deferred to a later run while this peer is paused: %s",
+  async (_, values, peer, isDeferred) => {
     const { context } = await testConnector(peers, {
       ports: ({ idps }) => ({
         idps: {
@@ -106,6 +106,6 @@ test.each<[string, Partial<SecurityKey>, string, boolean]>([
     context.peerLimits
       .of(peer)
       .pauseAfter(new PeerFailure(peer, "compensate", "throttled", { status: 429, retryAfter: 90 }));
-    expect(mustLeaveKeys([key], startRun("timer", context), context)).toBe(isLeft);
+    expect(mustDeferKeys([key], startRun("timer", context), context)).toBe(isDeferred);
   },
 );

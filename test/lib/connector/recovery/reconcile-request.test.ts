@@ -185,13 +185,13 @@ describe("compensations at an IdP that does not answer", () => {
   test("are tried three times by a run, and the rest stays due as it was", async () => {
     const { connector, calls, comeBack } = await failedOrders(new PeerFailure("IdP entra", "compensate", "unanswered"));
     const before = await connector.queue("reconcile");
-    expect(await connector.runCredentials("timer")).toMatchObject({ left: 2 });
+    expect(await connector.runCredentials("timer")).toMatchObject({ deferred: 2 });
     expect(calls).toHaveLength(3);
     expect(await connector.queue("reconcile")).toEqual(expect.arrayContaining(before.slice(3)));
     expect(connector.events("peer_stopped")).toMatchObject([{ peer: "IdP entra" }]);
     comeBack();
     connector.advance(minutes(1));
-    expect(await connector.runCredentials("timer")).toMatchObject({ left: 0 });
+    expect(await connector.runCredentials("timer")).toMatchObject({ deferred: 0 });
     expect(calls).toHaveLength(5);
     expect(await connector.queue("reconcile")).toEqual([]);
     expect(await connector.queue("clean")).toHaveLength(5);
@@ -201,7 +201,7 @@ describe("compensations at an IdP that does not answer", () => {
     const { connector, calls } = await failedOrders(
       new PeerFailure("IdP entra", "compensate", "refused", { status: 400 }),
     );
-    expect(await connector.runCredentials("timer")).toMatchObject({ left: 0 });
+    expect(await connector.runCredentials("timer")).toMatchObject({ deferred: 0 });
     expect(calls).toHaveLength(5);
   });
 });

@@ -88,7 +88,7 @@ describe("the clean-up of a request with an active credential", () => {
     });
     expect(await personalTraces(connector, one)).not.toEqual([]);
     connector.advance(days(7));
-    expect(await connector.runCleanUp(7)).toMatchObject({ archived: 1, deleted: 0, left: 0 });
+    expect(await connector.runCleanUp(7)).toMatchObject({ archived: 1, deleted: 0, deferred: 0 });
     expect(connector.events("request_archived")).toMatchObject([{ credentialRequestId: one.requestId }]);
     expect(await personalTraces(connector, one)).toEqual([]);
     expect(await keysOf(connector)).toEqual(before);
@@ -164,7 +164,7 @@ describe("the clean-up of a request with an active credential", () => {
     expect(await keysOf(connector)).toHaveLength(1);
     connector.advance(1);
     // Also if requests are no longer cleaned up.
-    expect(await connector.runCleanUp(0)).toMatchObject({ deleted: 1, left: 0 });
+    expect(await connector.runCleanUp(0)).toMatchObject({ deleted: 1, deferred: 0 });
     expect(await traces(connector, [requestId])).toEqual([]);
     expect(await keysOf(connector)).toEqual([]);
   });

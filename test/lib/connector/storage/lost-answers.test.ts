@@ -94,7 +94,7 @@ test.each(["deliveryLease", "deliveryResult"] as const)(
     const { connector, lose } = await losing(writes[name], { EVENT_SINK_URLS: `${sink.url}/hook` });
     await connector.order(orderBody());
     const lost = lose();
-    expect(await send(connector)).toEqual({ delivered: 1, failed: 0, givenUp: 0, left: 0 });
+    expect(await send(connector)).toEqual({ delivered: 1, failed: 0, givenUp: 0, deferred: 0 });
     expect(lost.count()).toBe(attempts);
     expect(await send(connector)).toMatchObject({ delivered: 0 });
     expect(typesAt(sink)).toEqual(["request.started"]);
