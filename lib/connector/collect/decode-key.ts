@@ -70,15 +70,20 @@ async function storeResponses(
     const [old = "", now = ""] = [kept.credentials[index], received.credentials[index]];
     return state === "processing" ? now || old : old || now;
   });
-  const pin = await pinToKeep(requestId, key, [kept.pin, received.pin], deps);
-  return responses.put(requestId, id, { ...kept, ...received, ...(pin && { pin }), credentials: merged });
+  const pinResponse = await pinResponseToKeep(requestId, key, [kept.pinResponse, received.pinResponse], deps);
+  return responses.put(requestId, id, {
+    ...kept,
+    ...received,
+    ...(pinResponse && { pinResponse }),
+    credentials: merged,
+  });
 }
 
 /**
  * Returns the PIN response to keep: the later one, but the earlier one if the later does not open. A peer that purges a
  * PIN may send another text.
  */
-async function pinToKeep(
+async function pinResponseToKeep(
   requestId: string,
   key: SecurityKey,
   [earlier, later]: readonly [string | undefined, string | undefined],

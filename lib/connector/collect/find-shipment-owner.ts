@@ -27,8 +27,8 @@ export async function findShipmentOwner(
   if (responseKeys === undefined) return "unknown";
 
   const byKid = new Map(responseKeys.map(key => [key.kid, key]));
-  const pins = received.flatMap(({ pin }) => pin ?? []);
-  for (const response of [...credentials, ...pins]) {
+  const pinResponses = received.flatMap(({ pinResponse }) => pinResponse ?? []);
+  for (const response of [...credentials, ...pinResponses]) {
     const named = byKid.get(recipientKid(response) ?? "");
     if (named !== undefined && (await decryptsWith(response, named))) return "this_request";
   }

@@ -65,7 +65,7 @@ export const keyResponsesSchema = z.lazy(() =>
     serial: z.string().exactOptional(),
     firmware: z.string().exactOptional(),
     credentials: z.array(z.string()),
-    pin: z.string().exactOptional(),
+    pinResponse: z.string().exactOptional(),
   }),
 );
 export type KeyResponses = Immutable<z.output<typeof keyResponsesSchema>>;

@@ -61,7 +61,7 @@ const programmedKey = z.lazy(() =>
         omitUndefined({
           serial: plainIdentifier(body.serial_number),
           firmware: plainIdentifier(body.firmware_version),
-          pin: body.fido_pin_response,
+          pinResponse: body.fido_pin_response,
           credentials: body.fido_credential_responses,
         }),
     ),

@@ -75,7 +75,7 @@ export const authenticatorResponse = (id: string) =>
         responses: omitUndefined({
           serial: plainIdentifier(body.serial_number),
           firmware: plainIdentifier(body.firmware_version),
-          pin: body.pin_response,
+          pinResponse: body.pin_response,
           credentials: body.credential_responses,
         }),
         message: plainText(body.error_message),

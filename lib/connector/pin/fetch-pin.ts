@@ -26,7 +26,7 @@ interface NoPin {
 /** Returns the PIN of a security key from its peer's response or, without one that opens, from the stored copy. */
 export async function fetchPin(loaded: LoadedRequest, keyId: string, deps: ConnectorDeps): Promise<Pin | NoPin> {
   const key = securityKeyOf(loaded, keyId);
-  const fetched = await orFailure((isOnSite(key) ? enrolledPin : shippedPin)(loaded, key, deps));
+  const fetched = await orFailure((isOnSite(key) ? enrolledPinResponse : shippedPinResponse)(loaded, key, deps));
   const failure = fetched instanceof PeerFailure ? fetched : undefined;
   if (failure !== undefined) deps.log.warn("pin_fetch_failed", { keyId, error: failure });
   const opened = typeof fetched === "string" ? await tryToOpen(loaded, key, fetched, deps) : undefined;
@@ -46,7 +46,7 @@ export async function openStoredPin(
   deps: ConnectorDeps,
 ): Promise<Pin | NoPin | undefined> {
   const key = securityKeyOf(loaded, keyId);
-  const response = await storedPin(key, deps);
+  const response = await storedPinResponse(key, deps);
   return response === undefined ? undefined : tryToOpen(loaded, key, response, deps);
 }
 
@@ -62,24 +62,28 @@ async function tryToOpen(
   return { problem: "The key maker's signing keys cannot be read.", isTransient: true, retryAfter: opened.retryAfter };
 }
 
-async function enrolledPin(
+async function enrolledPinResponse(
   loaded: LoadedRequest,
   { id }: SecurityKey,
   deps: ConnectorDeps,
 ): Promise<string | undefined> {
   const { responses } = await requireRfpr(deps).get(enrollmentId(loaded.request.value.id, id));
-  return responses.pin;
+  return responses.pinResponse;
 }
 
-async function shippedPin(loaded: LoadedRequest, key: SecurityKey, deps: ConnectorDeps): Promise<string | undefined> {
+async function shippedPinResponse(
+  loaded: LoadedRequest,
+  key: SecurityKey,
+  deps: ConnectorDeps,
+): Promise<string | undefined> {
   const shipmentId = shipmentIdOf(loaded.request.value);
   if (shipmentId === undefined) return undefined;
   const items = shippedItems(securityKeysOf(loaded));
   const item = items.findIndex(of => of.some(({ id }) => id === key.id));
   const position = items[item]?.findIndex(({ id }) => id === key.id) ?? -1;
   const shipment = await deps.delivery.getShipment(shipmentId);
-  return shipment.items[item]?.keys[position]?.pin;
+  return shipment.items[item]?.keys[position]?.pinResponse;
 }
 
-const storedPin = async (key: SecurityKey, { responses }: ConnectorDeps): Promise<string | undefined> =>
-  key.responses === undefined ? undefined : (await responses.get(key.responses))?.pin;
+const storedPinResponse = async (key: SecurityKey, { responses }: ConnectorDeps): Promise<string | undefined> =>
+  key.responses === undefined ? undefined : (await responses.get(key.responses))?.pinResponse;

@@ -121,8 +121,8 @@ describe("the owner of a shipment", () => {
 
   test("is another request if every response is encrypted to a key that is not of this request", async () => {
     const other = await responseTo(otherKey);
-    expect(await ownerOf({ credentials: [other, other], pin: other })).toBe("another_request");
-    expect(await ownerOf({ credentials: ["", other], pin: "purged" })).toBe("another_request");
+    expect(await ownerOf({ credentials: [other, other], pinResponse: other })).toBe("another_request");
+    expect(await ownerOf({ credentials: ["", other], pinResponse: "purged" })).toBe("another_request");
   });
 
   test("is this request if one response decrypts with a key of it, at whatever position", async () => {
@@ -132,8 +132,8 @@ describe("the owner of a shipment", () => {
   });
 
   test("is this request if only the PIN response decrypts with a key of it", async () => {
-    const [other, pin] = await Promise.all([responseTo(otherKey), responseTo(ownPinKey)]);
-    expect(await ownerOf({ credentials: [other, other], pin })).toBe("this_request");
+    const [other, pinResponse] = await Promise.all([responseTo(otherKey), responseTo(ownPinKey)]);
+    expect(await ownerOf({ credentials: [other, other], pinResponse })).toBe("this_request");
   });
 
   test("is this request if a response decrypts with a key of it that the key maker names in its own way", async () => {
@@ -153,7 +153,7 @@ describe("the owner of a shipment", () => {
 
   test("is unknown while there are no responses of credentials, or the state of the shipment does not allow them", async () => {
     const [other, own] = await Promise.all([responseTo(otherKey), responseTo(ownKeys[0])]);
-    expect(await ownerOf({ credentials: ["", ""], pin: other })).toBe("unknown");
+    expect(await ownerOf({ credentials: ["", ""], pinResponse: other })).toBe("unknown");
     expect(await ownerOf({ credentials: [other, other] }, 102)).toBe("unknown");
     expect(await ownerOf({ credentials: [own, own] }, 102)).toBe("unknown");
   });

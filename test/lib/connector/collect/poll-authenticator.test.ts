@@ -105,7 +105,7 @@ describe("an authenticator that is enrolled", () => {
     const copy = await connector.context.responses.get(key.responses ?? "");
     const jwe = /^[\w-]+\.[\w-]*\.[\w-]+\.[\w-]+\.[\w-]+$/;
     expect([copy?.credentials.length, copy?.serial]).toEqual([3, serialNumber]);
-    expect([...(copy?.credentials ?? []), copy?.pin ?? ""].filter(response => !jwe.test(response))).toEqual([]);
+    expect([...(copy?.credentials ?? []), copy?.pinResponse ?? ""].filter(response => !jwe.test(response))).toEqual([]);
   });
 
   test("keeps the order of its credentials, however slow and fast their IdPs are", async () => {

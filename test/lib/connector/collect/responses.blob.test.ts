@@ -19,7 +19,7 @@ beforeAll(async () => {
 
 describe("the responses of a key", () => {
   test("come back as they came, by the name that the row keeps, however large they are", async () => {
-    const response = { serial: "12", firmware: "5.7.4", credentials: ["a".repeat(100_000), ""], pin: "p" };
+    const response = { serial: "12", firmware: "5.7.4", credentials: ["a".repeat(100_000), ""], pinResponse: "p" };
     const name = await responses.put("request", "s-01-001", response);
     expect(await responses.get(name)).toEqual(response);
     const few = { credentials: ["b"] };
@@ -29,7 +29,7 @@ describe("the responses of a key", () => {
   });
 
   test("stay as they are beside later ones", async () => {
-    const first = { serial: "1", credentials: ["a"], pin: "p" };
+    const first = { serial: "1", credentials: ["a"], pinResponse: "p" };
     const name = await responses.put("again", "s-01-001", first);
     const later = await responses.put("again", "s-01-001", { credentials: ["a", "b"] });
     expect(await responses.get(later)).toEqual({ credentials: ["a", "b"] });

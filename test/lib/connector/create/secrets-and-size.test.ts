@@ -105,7 +105,7 @@ describe("what is kept and logged of a request", () => {
     const copy = await connector.context.responses.get(key.responses ?? "");
     expect(copy?.credentials).toHaveLength(3);
     const jwe = /^[\w-]+\.[\w-]*\.[\w-]+\.[\w-]+\.[\w-]+$/;
-    const responses = [...(copy?.credentials ?? []), copy?.pin ?? ""];
+    const responses = [...(copy?.credentials ?? []), copy?.pinResponse ?? ""];
     expect(responses.filter(response => !jwe.test(response))).toEqual([]);
     const rows = (await storedText(connector.storage)).filter(text => text.startsWith("credentialrequests"));
     expect(found(responses, rows)).toEqual([]);

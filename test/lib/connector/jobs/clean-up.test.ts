@@ -140,7 +140,7 @@ describe("the copy of a PIN response", () => {
     const { responses = "" } = await connector.keyRow(requestId);
     connector.advance(days(14) - 1);
     expect(await connector.runCleanUp(0)).toMatchObject({ purged: 0 });
-    expect(await connector.context.responses.get(responses)).toMatchObject({ pin: expect.any(String) });
+    expect(await connector.context.responses.get(responses)).toMatchObject({ pinResponse: expect.any(String) });
     connector.advance(1);
     expect(await connector.runCleanUp(0)).toMatchObject({ purged: 2 });
     expect(await connector.context.responses.get(responses)).toBeUndefined();

@@ -105,7 +105,7 @@ describe("the delivery service", () => {
     const find = (kid: string) => delivery.signingKey(kid);
     const attestation = await decodeCredentialResponse(key?.credentials[0] ?? "", credentialKey, find);
     expect(bindResponse(attestation, bindingOf(challenge))).toBeUndefined();
-    expect(await decodePinResponse(key?.pin ?? "", pinKey, find)).toMatch(/^\d{6}$/);
+    expect(await decodePinResponse(key?.pinResponse ?? "", pinKey, find)).toMatch(/^\d{6}$/);
   });
 
   test("receives every member of docs/peers/delivery.md that has a value, and no other", async () => {
@@ -333,7 +333,7 @@ describe("a shipment", () => {
         quantity: 2,
         keys: [
           { serial: "30000001", credentials: ["A", "", "C"] },
-          { serial: "2", pin: "P", credentials: [] },
+          { serial: "2", pinResponse: "P", credentials: [] },
         ],
       },
     ]);
@@ -520,7 +520,7 @@ describe("the service's keys", () => {
     await service.control(shipmentId, { ship: true });
     const { items } = await delivery.getShipment(shipmentId);
     tools.advance(60_000);
-    const pin = await decodePinResponse(items[0]?.keys[0]?.pin ?? "", pinKey, kid => delivery.signingKey(kid));
+    const pin = await decodePinResponse(items[0]?.keys[0]?.pinResponse ?? "", pinKey, kid => delivery.signingKey(kid));
     expect(pin).toMatch(/^\d{6}$/);
   });
 

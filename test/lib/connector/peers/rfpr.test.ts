@@ -182,7 +182,7 @@ describe("the pre-registration API", () => {
     const { state, responses, message } = await rfpr.get(id);
     const jwe = expect.stringMatching(/^eyJ/);
     expect(state).toBe("completed");
-    expect(responses).toEqual({ serial: serialNumber, firmware: "5.7.4", pin: jwe, credentials: ["", jwe] });
+    expect(responses).toEqual({ serial: serialNumber, firmware: "5.7.4", pinResponse: jwe, credentials: ["", jwe] });
     expect(message).toMatch(/^Credential 1 cannot be made/);
     expect(await failureOf(rfpr.cancel(id))).toMatchObject({ kind: "refused", status: 409 });
   });

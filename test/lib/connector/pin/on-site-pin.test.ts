@@ -65,7 +65,7 @@ describe("the PIN of an authenticator", () => {
     const key = await connector.keyRow(requestId, "a-01");
     expect(key).toMatchObject({ mail: { state: "none", number: 0 } });
     expect(key.pinResponseKey).toBeUndefined();
-    expect((await connector.context.responses.get(key.responses ?? ""))?.pin).toBeUndefined();
+    expect((await connector.context.responses.get(key.responses ?? ""))?.pinResponse).toBeUndefined();
     expect(await refusalOf(resendPin(requestId, connector.context))).toMatchObject({ status: 409 });
     const secret = pin ?? seen.shownPin;
     const response = [...(await storedText(connector.storage)), ...connector.lines];

@@ -204,7 +204,9 @@ describe("a request restored from a backup is read back before any call", () => 
     );
     expect(await connector.requestRow(requestId)).toEqual(row);
     expect(await connector.context.requests.requestOfShipment(shipmentId)).toBe(requestId);
-    expect(await connector.context.responses.get(key.responses ?? "")).toMatchObject({ pin: expect.any(String) });
+    expect(await connector.context.responses.get(key.responses ?? "")).toMatchObject({
+      pinResponse: expect.any(String),
+    });
   });
 });
 
