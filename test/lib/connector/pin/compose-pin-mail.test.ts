@@ -158,6 +158,15 @@ describe("the PIN email", () => {
     fc.assert(samples, { numRuns: 500 });
   });
 
+  test("shows every field of its values and of its sender, as text and as HTML", () => {
+    const { language: _, ...shownOfSender } = named;
+    const { text, html } = composePinMail(content, named);
+    for (const value of Object.values({ ...content, ...shownOfSender }).flat())
+      for (const body of [text, unescaped(html)]) expect(body).toContain(value);
+    // The name of the key has the serial number, too.
+    for (const body of [text, unescaped(html)]) expect(body.split(content.serial)).toHaveLength(3);
+  });
+
   test("has the same lines with any values in any language, so that no value starts a line or a header", () => {
     const lines = composePinMail(content, named).text.split("\r\n").length;
     const samples = fc.property(any, anySender, (made, sender) => {
