@@ -1,5 +1,6 @@
-import { type IdpConfigurations, type IdpSettings, kindOf } from "../idp/kinds.ts";
-import { numberKeys, variablesOf } from "../idp/variables.ts";
+import * as z from "zod";
+import { type AnyIdpKind, type IdpConfigurations, type IdpSettings, kindOf } from "../idp/kinds.ts";
+import { shapeOf, variablesOf } from "../idp/variables.ts";
 
 /** The settings in the status of version 2 (specification section 2, C17). */
 export const statusKeysV2 = [
@@ -86,3 +87,10 @@ function shownKeys(idp: IdpSettings): Readonly<Record<string, unknown>> {
   const keys = kind.statusKeys.filter(key => values[key] !== undefined || !numbers.includes(key));
   return Object.fromEntries(keys.map(key => [key, values[key] ?? ""]));
 }
+
+/** Returns the keys of number settings without a default. */
+const numberKeys = (kind: AnyIdpKind): readonly string[] =>
+  Object.entries(shapeOf(kind.settings)).flatMap(([key, field]) => {
+    const value = field instanceof z.ZodOptional ? field.unwrap() : field;
+    return value instanceof z.ZodPipe && value.out instanceof z.ZodNumber ? [key] : [];
+  });

@@ -42,7 +42,7 @@ export interface IdpKind<Settings extends { readonly type: string }, Key extends
 }
 
 /** The environment variable of a setting, for deployments with one IdP. */
-interface IdpVariable {
+export interface IdpVariable {
   readonly name: string;
   /** What the setting means, without the kind. */
   readonly description: string;

@@ -1,10 +1,10 @@
 import * as z from "zod";
 import { setting } from "../../platform/settings/setting.ts";
-import { variableOf } from "./kind.ts";
+import { type IdpVariable, variableOf } from "./kind.ts";
 import { type AnyIdpKind, idpKinds } from "./kinds.ts";
 
 /** The environment variable of one setting of a kind. */
-interface KindVariable extends NonNullable<ReturnType<typeof variableOf>> {
+interface KindVariable extends IdpVariable {
   /** The specification's name of the setting. */
   readonly key: string;
   /** The default of the setting as text; undefined if it has none. */
@@ -12,7 +12,10 @@ interface KindVariable extends NonNullable<ReturnType<typeof variableOf>> {
   readonly isRequired: boolean;
 }
 
-/** Returns the environment variables of a kind, in the order of its settings; none for a kind of files only. */
+/**
+ * Returns the environment variables of a kind, in the order of its settings; none for a kind that only the IdP file
+ * configures.
+ */
 export function variablesOf(kind: AnyIdpKind): readonly KindVariable[] {
   return Object.entries(shapeOf(kind.settings)).flatMap(([key, field]) => {
     const variable = variableOf(field);
@@ -23,21 +26,15 @@ export function variablesOf(kind: AnyIdpKind): readonly KindVariable[] {
   });
 }
 
-/** Returns the keys of the settings of a kind whose parsed value is a number. */
-export const numberKeys = (kind: AnyIdpKind): readonly string[] =>
-  Object.entries(shapeOf(kind.settings)).flatMap(([key, field]) => {
-    const value = field instanceof z.ZodOptional ? field.unwrap() : field;
-    return value instanceof z.ZodPipe && value.out instanceof z.ZodNumber ? [key] : [];
-  });
-
-function shapeOf(settings: z.core.$ZodType): z.core.$ZodShape {
+/** Returns the schemas of a kind's settings by their keys. */
+export function shapeOf(settings: z.core.$ZodType): z.core.$ZodShape {
   if (settings instanceof z.ZodObject) return settings.shape;
   return settings instanceof z.ZodPipe ? shapeOf(settings.def.in) : {};
 }
 
 /**
- * The environment variables of all kinds, as texts: the settings of the kind that is in use check the values. They have
- * no static type, because no code names one of them.
+ * The environment variables of all kinds, as strings: the settings of the kind that is in use check the values. They
+ * have no static type, because no code names one of them.
  */
 export const idpVariableSettings: object = Object.fromEntries(
   idpKinds.flatMap(kind =>
