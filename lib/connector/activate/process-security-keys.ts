@@ -12,7 +12,7 @@ import { measureUnsentMail } from "../pin/mail-outcomes.ts";
 import { sendPinMail } from "../pin/send-pin-mail.ts";
 import { forEachDue, logAndContinue } from "../runs/queue.ts";
 import { isDue, isLeasedByAnother, isPastDeadline, type Run } from "../runs/run.ts";
-import { runStep } from "../runs/run-step.ts";
+import { nothingMore, runStep } from "../runs/run-step.ts";
 import type { Step } from "../runs/step.ts";
 import { activateCredential } from "./activate-credential.ts";
 import { compensateEnded } from "./compensate-ended.ts";
@@ -148,8 +148,6 @@ function pollOnSite(request: CredentialRequest, deps: ConnectorDeps): Step {
   const perform = async (key: SecurityKey) => compensateEnded({ request, key, outcome: await poll.perform(key) }, deps);
   return { ...poll, perform };
 }
-
-const nothingMore = (): boolean => false;
 
 const waitingOf = ({ credentials }: SecurityKey): readonly number[] =>
   [...credentials.keys()].filter(index => credentials[index]?.state === "processing");

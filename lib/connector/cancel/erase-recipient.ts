@@ -82,7 +82,8 @@ async function eraseOne(
   const foundBy = personList(who.name);
   const loaded = await requests.load(entry.requestId);
   if (loaded === undefined) {
-    if (!dryRun && isStaleRow(entry, true, deps)) await requests.removeStale({ ...entry, list: foundBy }, loaded);
+    if (!dryRun && isStaleRow(entry, { isOrphan: true }, deps))
+      await requests.removeStale({ ...entry, list: foundBy }, loaded);
     return undefined;
   }
   if (!concerns(loaded, who)) return undefined;

@@ -17,8 +17,8 @@ import { cancelRequest } from "./cancel-request.ts";
 import { revokeSelected } from "./revoke-now.ts";
 
 /**
- * The person who leaves: a user, at one IdP or at all, or a recipient, whose credentials are those of the users with
- * the email or the external id of the recipient. Letter case does not count.
+ * The person who leaves. A user id, at one or all IdPs; or an email, which means credentials whose user id is this
+ * email, or the external id of a recipient with this email. Letter case does not count.
  */
 export type Leaver = { readonly userId: string; readonly idpId?: string | undefined } | { readonly email: string };
 
@@ -63,13 +63,13 @@ export async function offboardPerson(
   const run = startRun("on_demand", deps);
   const list = personList("email" in leaver ? leaver.email : leaver.userId);
   const credentials: OffboardedCredential[] = [];
-  /** Whether a request was not read: its create may be between index rows and rows, or its rows are damaged. */
+  /** Whether a request was not read (created right now, or damaged). */
   let isUnread = false;
   for await (const entry of deps.requests.allEntries(list)) {
     const { requestId } = entry;
     const read = await toResult(deps.requests.load(requestId));
     if ("error" in read) {
-      // One that is damaged must not keep the others working.
+      // A damaged request must not stop the offboarding.
       if (isUnavailable(read.error)) throw read.error;
       logAndContinue(read.error, { credentialRequestId: requestId }, deps);
       isUnread = true;
@@ -77,7 +77,7 @@ export async function offboardPerson(
     }
     const loaded = read.value;
     if (loaded === undefined) {
-      isUnread ||= !isStaleRow(entry, true, deps);
+      isUnread ||= !isStaleRow(entry, { isOrphan: true }, deps);
       continue;
     }
     const done = await withLogFields({ credentialRequestId: requestId }, async () =>
@@ -101,8 +101,8 @@ interface Done {
 }
 
 /**
- * Revokes what is active, and cancels the request if all that is open is the person's. The revocations come first, and
- * a failure of one does not prevent the other: a key in production would keep another one of the request working.
+ * Revokes active credentials, and cancels the request if all open credentials are the person's. Revokes first: if a key
+ * in production makes the cancel fail, active credentials are revoked nevertheless.
  */
 async function offboardRequest(
   start: LoadedRequest,
@@ -168,8 +168,8 @@ const reportOf = (
   });
 
 /** Returns which credentials of a request are those of the person. */
-function filterOf(leaver: Leaver, { recipient, isArchived }: CredentialRequest): CredentialFilter {
-  const isRecipient = "email" in leaver && isArchived !== true && foldName(recipient.email) === foldName(leaver.email);
+function filterOf(leaver: Leaver, { recipient }: CredentialRequest): CredentialFilter {
+  const isRecipient = "email" in leaver && foldName(recipient.email) === foldName(leaver.email);
   const names = "email" in leaver ? [leaver.email, ...(isRecipient ? [recipient.externalId] : [])] : [leaver.userId];
   const folded = names.map(foldName);
   const idpId = "email" in leaver ? undefined : leaver.idpId;

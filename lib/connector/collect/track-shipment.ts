@@ -13,8 +13,8 @@ import type { PollResult } from "./poll-shipment.ts";
 
 /**
  * Asks the delivery service for the state of a shipped order that no credential waits for, and saves it with the
- * tracking number. Does not read the responses. Takes no lease: the call changes nothing, and the result is saved by
- * version.
+ * tracking number. Does not read the encrypted PIN and credential responses. Takes no lease: the call changes nothing,
+ * and the result is saved by version. Skips a request that another run has leased.
  */
 export async function trackShipment(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<PollResult> {
   const { delivery, log, now } = deps;
@@ -24,6 +24,7 @@ export async function trackShipment(loaded: LoadedRequest, run: Run, deps: Conne
   const call = () => callAndRecord(deliveryService, run, deps, () => delivery.getShipment(shipmentId));
   const answer = await callInTurn(deliveryService, run, deps, call);
   if (answer === "deferred") return "deferred";
+  // An answer ends the count of 404s in a row.
   const { missing, ...rest } = request.delivery ?? {};
   if (!(answer instanceof PeerFailure)) {
     const shipment = afterReport(rest.shipment ?? { id: shipmentId }, answer, now());
@@ -53,8 +54,9 @@ export async function saveTracked(
   const tracked = hasEnded && delivery ? withDeliveryEnd(delivery, now()) : delivery;
   const request = { ...loaded.request.value, ...(tracked && { delivery: tracked }) };
   const before = securityKeysOf(loaded);
-  const keys = withLostRevoked(before, request, deps).filter(key => !before.includes(key));
-  const changes = { request: withTrackDue(request, before, deps, retryAfter), keys };
+  const after = withLostRevoked(before, request, deps);
+  const keys = after.filter(key => !before.includes(key));
+  const changes = { request: withTrackDue(request, after, deps, retryAfter), keys };
   if ((await deps.requests.save(loaded, changes)) === undefined) log.warn("poll_conflict", {});
   else if (keys.length > 0) log.info("revocation_requested", { reason: "lost" });
 }

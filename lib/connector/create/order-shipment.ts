@@ -26,7 +26,7 @@ interface RecordedOrder {
 /**
  * Writes the order intent, together with the sealed keys and IdP states if they are not stored yet. From then on the
  * order may exist (C6). Throws Fault `unavailable` if the create took too long, if the job has taken the request over,
- * or if storage did not answer; in the last case after it has taken the intent back.
+ * or if storage did not answer; in the last case after it has aborted the create.
  */
 export async function recordOrderIntent(
   loaded: LoadedRequest,

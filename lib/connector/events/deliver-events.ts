@@ -71,7 +71,7 @@ export async function deliverEvents(
   // Not their number: a backup that was made during a change may lack the row of its events.
   const last = eventsIn(requestId, recorded).at(-1)?.sequence ?? 0;
   for (const entry of entries.filter(({ first }) => first > last))
-    if (isStaleRow(entry, last === 0, deps)) await events.removeStale(sink.number, entry);
+    if (isStaleRow(entry, { isOrphan: last === 0 }, deps)) await events.removeStale(sink.number, entry);
   const removeOthers = (next: Instant | undefined) =>
     Promise.all(
       entries

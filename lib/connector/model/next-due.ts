@@ -26,6 +26,7 @@ export function postponeRequest(
   retryAfter?: number,
 ): CredentialRequest {
   const { attempts, nextAt, notBefore } = postpone(request, now(), backOff, { retryAfter });
+  // Then reconciliation calls the delivery service only.
   const isOrdered = request.delivery?.sentAt !== undefined && request.cancelling === undefined;
   const due: Due = {
     queue,
@@ -37,9 +38,9 @@ export function postponeRequest(
 }
 
 /**
- * Returns the request with the next look at its shipment, within the back-off of polls: in as much time as has passed
- * since it was shipped. Without one if it is not shipped, or its delivery has ended. The credentials of a lost shipment
- * can be revoked only when they are active, so it waits for their activations.
+ * Returns the request with its next tracking poll. The wait is the time since shipping, limited to `shipmentPoll`. No
+ * poll if not shipped or the delivery has ended. The credentials of a lost shipment can be revoked only when they are
+ * active, so polls continue until their activations.
  * @param keys all security keys of the request
  * @param retryAfter seconds that the peer asked to wait
  */

@@ -10,7 +10,7 @@ import { hasPinMail, isMailable, queueOf, type SecurityKey } from "../model/secu
 import { loadUnleased } from "../runs/load-unleased.ts";
 import { isStopped } from "../runs/peer-calls.ts";
 import { isLeasedByAnother, isPastDeadline, type Run, retryAfterLease, startRun } from "../runs/run.ts";
-import { type KeyInRun, runStep, type StepResult } from "../runs/run-step.ts";
+import { type KeyInRun, nothingMore, runStep, type StepResult } from "../runs/run-step.ts";
 import type { Step } from "../runs/step.ts";
 import { fetchPin } from "./fetch-pin.ts";
 import { sendFetchedPin } from "./send-pin-mail.ts";
@@ -34,13 +34,13 @@ export async function resendPin(
   const run = startRun("on_demand", deps);
   return withLogFields({ credentialRequestId: requestId }, async () => {
     const start = await loadUnleased(requestId, loaded => mailedKeys(loaded, provisioning), run, deps);
-    const sent = await resendEach(start, openKeys(start, provisioning, run, deps), run, withOneGet(deps));
+    const sent = await resendEach(start, resendableKeyIds(start, provisioning, run, deps), run, withOneGet(deps));
     deps.log.info("pin_resent", { sent });
     return { sent };
   });
 }
 
-/** Returns the security keys whose PINs are mailed: not those of which every credential is revoked. */
+/** Returns the security keys that have a PIN to send, see `whyNotMailed`. */
 const mailedKeys = (loaded: LoadedRequest, provisioning?: SecurityKey["provisioning"]): readonly SecurityKey[] =>
   keysOf(loaded, provisioning).filter(key => whyNotMailed(key) === undefined);
 
@@ -67,7 +67,7 @@ function nothingToSend(keys: readonly SecurityKey[]): Fault {
 }
 
 /** Returns the ids of the security keys that may be mailed now. Throws a Fault if there are none. */
-function openKeys(
+function resendableKeyIds(
   loaded: LoadedRequest,
   provisioning: SecurityKey["provisioning"] | undefined,
   run: Run,
@@ -120,39 +120,45 @@ async function resendEach(
   let loaded = start;
   let sent = 0;
   let tried = 0;
-  let none: Fault | undefined;
+  /** Why the last email that was not tried was not. */
+  let lastFault: Fault | undefined;
   for (const keyId of keyIds) {
     if (isPastDeadline(run, deps)) {
-      none = timeIsOver();
+      lastFault = timeIsOver();
       break;
     }
     if (isStopped(mailService, run, deps)) {
-      none = mailsPaused(deps);
+      lastFault = mailsPaused(deps);
       break;
     }
     // The request may have been read again after a conflict on an earlier key.
     if (!mayResend(securityKeyOf(loaded, keyId), run, deps)) {
-      none = busy();
+      lastFault = busy();
       continue;
     }
     const pin = await fetchPin(loaded, keyId, deps);
     if ("problem" in pin) {
       const { problem, isTransient, retryAfter = 30 } = pin;
-      none = isTransient ? new Fault("unavailable", problem, { retryAfter }) : (none ?? new Fault("conflict", problem));
+      lastFault = isTransient
+        ? new Fault("unavailable", problem, { retryAfter })
+        : (lastFault ?? new Fault("conflict", problem));
       continue;
     }
     const after = await resend({ loaded, keyId, run }, pin.pin, deps);
-    if (after === undefined) none = busy();
-    else if (after.loaded === loaded) none = isPastDeadline(run, deps) ? timeIsOver() : mailsPaused(deps);
+    if (after === undefined) lastFault = busy();
+    else if (isUnstored(after, loaded)) lastFault = isPastDeadline(run, deps) ? timeIsOver() : mailsPaused(deps);
     else {
       tried++;
       if (securityKeyOf(after.loaded, keyId).mail.state === "sent") sent++;
     }
     loaded = after?.loaded ?? (await deps.requests.load(start.request.value.id)) ?? loaded;
   }
-  if (none !== undefined && tried === 0) throw none;
+  if (lastFault !== undefined && tried === 0) throw lastFault;
   return sent;
 }
+
+/** Whether a resend stored nothing: its call was not begun. */
+const isUnstored = (after: StepResult, before: LoadedRequest): boolean => after.loaded === before;
 
 /** Returns the times of resends within the last hour, oldest first. */
 const recent = ({ mail }: SecurityKey, now: Instant): readonly Instant[] =>
@@ -169,17 +175,20 @@ function withOneGet({ delivery, ...deps }: ConnectorDeps): ConnectorDeps {
   return { ...deps, delivery: { ...delivery, getShipment } };
 }
 
-/** Makes the email due under the next number, so that it is a new email to the mail service, and sends it. */
+/**
+ * Makes the email due under the next number, so that it is a new email to the mail service, and sends it. The result
+ * has the request as given if nothing was stored, so the call was not begun.
+ */
 function resend({ loaded, keyId, run }: KeyInRun, pin: string, deps: ConnectorDeps): Promise<StepResult | undefined> {
   const at = deps.now();
   const step: Step = {
     intent: key => ({ ...key, mail: nextMail(key, at), due: { queue: queueOf(key), at } }),
     peer: mailService,
     timeLimitMs: deps.intervals.mailCallMs,
-    // The mail service is called by the next step.
+    // Makes no call itself: it returns the step that sends.
     perform: async key => ({ ...sendFetchedPin({ loaded, key }, pin, deps), isWithoutCall: true }),
   };
-  return runStep({ loaded, keyId, run }, step, () => false, deps);
+  return runStep({ loaded, keyId, run }, step, nothingMore, deps);
 }
 
 function nextMail(key: SecurityKey, at: Instant): SecurityKey["mail"] {

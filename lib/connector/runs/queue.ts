@@ -112,7 +112,7 @@ function pointsToDue(entry: DueEntry, loaded: LoadedRequest): boolean {
 
 /** Removes an index row that does not match its request, if it is stale. Returns whether it was. */
 async function sweep(entry: DueEntry, loaded: LoadedRequest | undefined, deps: ConnectorDeps): Promise<boolean> {
-  if (!isStaleRow(entry, loaded === undefined, deps)) return false;
+  if (!isStaleRow(entry, { isOrphan: loaded === undefined }, deps)) return false;
   await deps.requests.removeStale(entry, loaded);
   return true;
 }

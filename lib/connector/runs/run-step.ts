@@ -63,6 +63,9 @@ export async function runStep(
   return saved && { loaded: saved, isDeferred };
 }
 
+/** The `isMoreDue` of the last step on a security key. */
+export const nothingMore = (): boolean => false;
+
 /** Returns the step to continue with if the run must not call the peer, but its time is not over. */
 async function stepWithoutCall(step: PeerRead | PeerCall, run: Run, deps: ConnectorDeps): Promise<Step | undefined> {
   if (isPastDeadline(run, deps)) return undefined;

@@ -112,5 +112,6 @@ function loadAll(candidates: readonly Candidate[], deps: ConnectorDeps) {
 /** Removes a stale entry of a list to which the request does not belong (C15). */
 async function removeIfStale(row: ListedEntry, loaded: LoadedRequest | undefined, deps: ConnectorDeps): Promise<void> {
   const isInList = loaded !== undefined && listsOf(valuesOf(loaded)).some(list => isSameList(list, row.list));
-  if (!isInList && isStaleRow(row, loaded === undefined, deps)) await deps.requests.removeStale(row, loaded);
+  if (!isInList && isStaleRow(row, { isOrphan: loaded === undefined }, deps))
+    await deps.requests.removeStale(row, loaded);
 }
