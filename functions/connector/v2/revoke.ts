@@ -15,6 +15,9 @@ const credentialPath = z.lazy(() =>
 );
 const answer = z.lazy(() => z.object({ data: credentialRequestV2 }));
 
+/** Returns the position that a path names. 0, the position of no credential, if it is not written as in events. */
+const positionOf = (text: string): number => (/^[1-9]\d{0,3}$/.test(text) ? Number(text) : 0);
+
 /** Revokes the active credentials that a path names (decision C21). */
 const revocationOf = (
   path: string,
@@ -44,7 +47,7 @@ const revocationOf = (
       context: ConnectorContext,
       { caller },
     ) => {
-      const scope = { requestId, keyId, credential: credential === undefined ? undefined : Number(credential) };
+      const scope = { requestId, keyId, credential: credential === undefined ? undefined : positionOf(credential) };
       const { loaded, isRevoked } = await revokeNow(scope, caller, context);
       return { status: isRevoked ? 200 : 202, body: { data: readRequest(loaded, caller) } };
     },

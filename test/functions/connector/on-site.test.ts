@@ -118,3 +118,15 @@ it("a mixed request has both ids, and each job does its part of it", async () =>
   expect(await mailsAfter(`GET /v1/operations/resend-pin/${shipmentId}`)).toBe(1);
   expect(await mailsAfter(`POST /v1/credential-requests/${requestId}/resend-pin`)).toBe(2);
 });
+
+it("version 2: revokes only the credential whose position is written as in events", async () => {
+  const created = await call("POST /v2/credential-requests", { body: onSiteBody([authenticator(1)]) });
+  const requestId: string = created.body.data.credential_request_id;
+  await peers.rfpr.enroll(idAt(requestId, 0));
+  expect((await process()).body).toMatchObject({ data: { activated: 1 } });
+  const revoke = (credential: string) =>
+    call(`POST /v2/credential-requests/${requestId}/security-keys/a-01/credentials/${credential}/revoke`);
+  for (const text of ["1e0", "01", "1.0", "+1", "%201", "0x1", "0", "2", "10000"])
+    expect([text, (await revoke(text)).status]).toEqual([text, 404]);
+  expect((await revoke("1")).status).toBe(200);
+});
