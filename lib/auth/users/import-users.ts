@@ -1,5 +1,6 @@
 import pLimit from "p-limit";
 import { Fault, invalidRequest, isUnavailable, type Problem } from "../../platform/fault.ts";
+import { type EachFieldOf, omitUndefined } from "../../platform/omit-undefined.ts";
 import { measure } from "../../platform/telemetry.ts";
 import { type Attributes, attributeOf } from "../attributes/attributes.ts";
 import { attempt, throwOutage } from "../batch.ts";
@@ -7,7 +8,7 @@ import type { AuthDeps } from "../deps.ts";
 import type { ImportedHash } from "../passwords/imported-hash.ts";
 import { parseNewPassword } from "../passwords/password.ts";
 import type { UserView } from "../store.ts";
-import { unknownOtpkey } from "./insert-user.table.ts";
+import { type NewUser, unknownOtpkey } from "./insert-user.table.ts";
 import type { Username } from "./username.ts";
 
 /** A user of a batch (A25). */
@@ -83,7 +84,9 @@ async function create(user: ImportedUser, deps: AuthDeps) {
     if (typeof password !== "string") return deps.hasher.hashImported(password, id);
     return text === undefined ? undefined : deps.hasher.hash(text, id);
   };
-  const created = await deps.users.create({ username, passwordOf, attributes, otpkeys, enabled });
+  const created = await deps.users.create(
+    omitUndefined<EachFieldOf<NewUser>>({ username, passwordOf, attributes, otpkeys, enabled }),
+  );
   if (created === undefined) return undefined;
   const { id, name } = created.value;
   const scheme = typeof password === "string" ? undefined : password.parameters.scheme;

@@ -1,4 +1,5 @@
 import { Fault, invalidRequest, type Problem } from "../../platform/fault.ts";
+import { type EachFieldOf, omitUndefined } from "../../platform/omit-undefined.ts";
 import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import type { Stored } from "../../platform/stored.ts";
 import { confirmWrite } from "../../platform/tables/confirm-write.ts";
@@ -92,15 +93,16 @@ export async function insertUser(
     const announced = await mapConcurrently(found, key => announceHolder(tables, key, id));
     if (announced.includes(false)) return conflict;
     if (now() > latest) throw new Fault("unavailable", "The call took too long. Repeat it.", { retryAfter: 1 });
-    const user: User = {
+    const user: User = omitUndefined<EachFieldOf<User>>({
       id,
       name,
-      ...(hash && { password: hash }),
+      password: hash,
+      passwordCode: undefined,
       epoch,
       enabled,
       otpkeys: assigned,
       createdAt: now(),
-    };
+    });
     const insert = async () => {
       const etags = await users.transact(
         idKey(id),

@@ -1,10 +1,12 @@
 import { Fault, invalidRequest } from "../../platform/fault.ts";
+import { type EachFieldOf, omitUndefined } from "../../platform/omit-undefined.ts";
 import type { Stored } from "../../platform/stored.ts";
 import type { Instant } from "../../platform/time.ts";
 import type { AuthDeps } from "../deps.ts";
 import { checkNewPassword, parseNewPassword } from "../passwords/password.ts";
 import { createPasswordCode } from "../passwords/password-code.ts";
 import type { ThrottleKey, User } from "../store.ts";
+import type { NewUser } from "./insert-user.table.ts";
 import { foldUsername, hashUsernameForLog, parseUsername, type Username, type UserRef } from "./username.ts";
 
 export const noSuchUser = (): Fault => new Fault("not_found", "There is no such user.");
@@ -43,7 +45,15 @@ export async function createUser(
   const { value: text } = accepted;
   const passwordOf = async (id: number) =>
     text === undefined ? undefined : { ...(await deps.hasher.hash(text, id)), ...(mustChange && mustChangeOnce) };
-  const created = await deps.users.create({ username: name.value, passwordOf });
+  const created = await deps.users.create(
+    omitUndefined<EachFieldOf<NewUser>>({
+      username: name.value,
+      passwordOf,
+      attributes: undefined,
+      otpkeys: undefined,
+      enabled: undefined,
+    }),
+  );
   if (created === undefined) throw nameTaken();
   deps.log.info("user_created", { userId: created.value.id, username: created.value.name });
   return created;

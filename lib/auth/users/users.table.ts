@@ -1,3 +1,4 @@
+import { type EachFieldOf, omitUndefined } from "../../platform/omit-undefined.ts";
 import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import type { Stored } from "../../platform/stored.ts";
 import { confirmWrite } from "../../platform/tables/confirm-write.ts";
@@ -40,17 +41,17 @@ export function userTable(tables: AuthTables) {
       if (user === undefined || !matchesUserRef(userRef, user)) return undefined;
       const lastLogin = lastLoginIn(rows.login);
       const code = usableCode(user.passwordCode, tables.now());
-      return {
+      return omitUndefined<EachFieldOf<UserView>>({
         id,
         name: user.name,
         enabled: user.enabled,
-        ...(user.password?.imported && { importedScheme: user.password.imported.scheme }),
+        importedScheme: user.password?.imported?.scheme,
         attributes: attributesIn(rows.attributes),
         otpkeys: user.otpkeys.map(({ prefix }) => prefix),
-        ...(lastLogin !== undefined && { lastLogin }),
-        ...(user.password?.mustChange && { mustChange: true }),
-        ...(code && { codeValidUntil: code.validUntil }),
-      };
+        lastLogin,
+        mustChange: user.password?.mustChange,
+        codeValidUntil: code?.validUntil,
+      });
     },
 
     /** Creates a user. Returns undefined if another user has the folded name. */
