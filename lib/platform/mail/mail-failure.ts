@@ -1,6 +1,6 @@
 import { isServiceError } from "../azure/service-errors.ts";
 import { Fault } from "../fault.ts";
-import { kindOfStatus, neverConnected, retryAfterSeconds } from "../peers/http-failure.ts";
+import { hasSentNothing, kindOfStatus, retryAfterSeconds } from "../peers/http-failure.ts";
 import { PeerFailure } from "../peers/peer-failure.ts";
 import type { Now } from "../time.ts";
 
@@ -41,6 +41,6 @@ function unanswered(operation: string, error: unknown): PeerFailure {
  * call.
  */
 const notConnected = (error: Error): boolean =>
-  neverConnected(error) ||
+  hasSentNothing(error) ||
   (error as NodeJS.ErrnoException).code === "ECONNREFUSED" ||
   /^(connect|getaddrinfo) /.test(error.message);

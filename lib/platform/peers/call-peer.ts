@@ -2,7 +2,7 @@ import * as z from "zod";
 import { withTimeoutSignal } from "../async/timeout.ts";
 import type { ActiveSpanHandle } from "../telemetry.ts";
 import type { Instant, Now } from "../time.ts";
-import { kindOfStatus, neverConnected, requestIdIn, retryAfterSeconds } from "./http-failure.ts";
+import { hasSentNothing, kindOfStatus, requestIdIn, retryAfterSeconds } from "./http-failure.ts";
 import { PeerFailure, type PeerFailureKind } from "./peer-failure.ts";
 import { traceCall } from "./trace-call.ts";
 
@@ -118,7 +118,7 @@ async function callOnce<T>(
   const response = await access
     .fetch(call.url, { ...call.init, redirect: "manual", signal })
     .catch((error: unknown) => {
-      throw failed(neverConnected(error) ? "unreachable" : "unanswered", { cause: harmless(error) });
+      throw failed(hasSentNothing(error) ? "unreachable" : "unanswered", { cause: harmless(error) });
     });
   const { status } = response;
   const peerRequestId = requestIdIn(response.headers);

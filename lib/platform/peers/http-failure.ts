@@ -1,12 +1,14 @@
 import { between, type Now } from "../time.ts";
 import type { PeerFailureKind } from "./peer-failure.ts";
 
-/** Returns the kind of failure that a response outside 2xx is. */
+/**
+ * Returns the failure kind of a non-2xx status (see `PeerFailureKind`). 5xx and 408 are `unanswered`: a gateway may
+ * send them after the peer did the work.
+ */
 export function kindOfStatus(status: number, retryAfter: number | undefined): PeerFailureKind {
   if (status === 429 || (status === 503 && retryAfter !== undefined)) return "throttled";
   if (status === 401 || status === 403) return "unauthorized";
   if (status === 404) return "missing";
-  // 408 means that the server or a proxy timed out, not that it refused (RFC 9110 section 15.5.9).
   if (status === 408) return "unanswered";
   return status >= 400 && status < 500 ? "refused" : "unanswered";
 }
@@ -33,33 +35,34 @@ const certificateErrors = new Set([
 
 /**
  * Whether `fetch` failed before anything was sent. Only then may a call that changes something be repeated.
- * EHOSTUNREACH, ENETUNREACH and ETIMEDOUT also end a connection that was in use, so they count with the system call
- * that made the connection only.
+ * EHOSTUNREACH, ENETUNREACH and ETIMEDOUT can also end an open connection, so they count only if `syscall` is `connect`
+ * or `getaddrinfo`.
  */
-export function neverConnected(error: unknown): boolean {
+export function hasSentNothing(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  if (error instanceof AggregateError) return error.errors.length > 0 && error.errors.every(neverConnected);
+  if (error instanceof AggregateError) return error.errors.length > 0 && error.errors.every(hasSentNothing);
   const { code, syscall } = error as NodeJS.ErrnoException;
   if (syscall === "connect" || syscall === "getaddrinfo") return true;
   if (code === "UND_ERR_CONNECT_TIMEOUT" || certificateErrors.has(code ?? "")) return true;
-  return error.cause !== undefined && neverConnected(error.cause);
+  return error.cause !== undefined && hasSentNothing(error.cause);
 }
 
-const longestRetryAfter = 86_400;
+const maxRetryAfterSeconds = 86_400;
 
 /** One of the values of a header, separated by commas. The comma after the weekday of a date separates nothing. */
 const oneValue = /\s*(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs)?|Fri|Sat(?:ur)?|Sun)(?:day)?,[^,]*|[^,]+/g;
 
 /**
  * Returns the whole seconds to wait from Retry-After (RFC 9110 section 10.2.3, both forms). A fraction, as Microsoft
- * Graph sends it, is rounded up. Of the values of several headers, joined by commas, the longest counts. At most a day,
- * so that a wrong value does not stop work; undefined if no value can be read.
+ * Graph sends it, is rounded up. If several headers are joined by commas, returns the longest wait. At most a day, so
+ * that a wrong value does not stop work; undefined if no value can be read.
  * @param now the clock for a date; without it a date counts as unreadable
  */
 export function retryAfterSeconds(header: string | null | undefined, now?: Now): number | undefined {
   const waits = (header?.match(oneValue) ?? []).map(value => secondsOf(value.trim(), now));
   const longest = Math.max(...waits.filter(wait => wait !== undefined));
-  return longest < 0 ? undefined : Math.min(longest, longestRetryAfter);
+  // Math.max() of no values is -Infinity.
+  return longest < 0 ? undefined : Math.min(longest, maxRetryAfterSeconds);
 }
 
 function secondsOf(value: string, now: Now | undefined): number | undefined {

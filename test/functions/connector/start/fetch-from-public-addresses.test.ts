@@ -2,7 +2,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { fetchFromPublicAddresses } from "../../../../functions/connector/start/fetch-from-public-addresses.ts";
-import { neverConnected } from "../../../../lib/platform/peers/http-failure.ts";
+import { hasSentNothing } from "../../../../lib/platform/peers/http-failure.ts";
 
 const { signal } = new AbortController();
 const message = { method: "POST", headers: { "content-type": "application/json" }, body: '{"é":1}' };
@@ -11,7 +11,7 @@ const refusal = (url: string, allowsPrivate: boolean) =>
   fetchFromPublicAddresses(allowsPrivate)(new URL(url), message).then(
     () => "answered",
     (error: Error) =>
-      String(error.cause).includes("is private") && neverConnected(error) ? "private" : "another failure",
+      String(error.cause).includes("is private") && hasSentNothing(error) ? "private" : "another failure",
   );
 
 describe("an address that is not public", () => {
