@@ -15,7 +15,7 @@ export interface Task<D, I = unknown> {
   run(input: I, deps: D): Promise<Readonly<Record<string, unknown>>>;
 }
 
-/** Creates a task and infers its input type from the schema. */
+/** Returns the task with its input type erased, so that tasks fit in one record. */
 export const task = <D, I>(value: Task<D, I>): Task<D> => value as Task<D>;
 
 /** Input schema of tasks without input. */
@@ -25,13 +25,13 @@ export const noInput = z.strictObject({});
 export const taskTemplate = (service: string, name: string): string =>
   `maintenance/${service}/${name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}`;
 
-/** The host does not identify the caller beyond the master key. */
+/** The Functions host does not identify the caller beyond the master key. */
 const caller = { callerKind: "master_key" };
 
 /**
  * Returns the HTTP handler of a task. The input is the JSON body; an empty body is an empty object. Responds with
- * `{data: report}` or `{error, fields}`. The report is logged too, because the caller of a long task may have left
- * before its response; of its lists only the length, because they have no bound.
+ * `{data: report}` or `{error, fields}`. Logs the report too, because the caller of a long task may have left
+ * before its response. Logs only the length of lists, because they have no bound.
  */
 export function serveTask<D>(
   name: string,
