@@ -13,13 +13,14 @@ export const oathCodeFormats: readonly CodeFormat[] = lengths.map(length => ({ l
 const secretBytes = { min: 14, max: 64 };
 /** The maximum leaves room for every window below 2^53. */
 const counter = { min: 0, max: 2 ** 52 };
-/** Maximum of any window of codes. */
+/** Safety limit of the library; our widest window is `hotpResync`. */
 const maxWindow = 1000;
 
 const guardrails = createGuardrails({
   MIN_SECRET_BYTES: secretBytes.min,
   MAX_SECRET_BYTES: secretBytes.max,
   MAX_COUNTER: Number.MAX_SAFE_INTEGER,
+  // The library counts the codes of a window, both ends included.
   MAX_WINDOW: maxWindow + 1,
 });
 
@@ -74,7 +75,8 @@ export function prepareOath(
 const hashes = { SHA1: "sha1", SHA256: "sha256", SHA512: "sha512" } as const;
 
 /**
- * Returns the smallest moving factor from `from` to `to`, both included, whose code this is (RFC 4226), or undefined.
+ * Returns the smallest moving factor (RFC 4226) in [from, to] that produces `code`; undefined if there is none. Throws
+ * if the window is wider than `maxWindow`.
  */
 export function findMovingFactor(
   { secret, algorithm = "SHA1" }: { readonly secret: Uint8Array; readonly algorithm?: TotpAlgorithm | undefined },

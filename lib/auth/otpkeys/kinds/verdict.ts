@@ -5,17 +5,17 @@ import { decideTemporaryCode, type TemporaryCode } from "./temporary-code.ts";
 /** What an OTP check may change in the row of an OTP key. */
 interface KeyChange {
   readonly state: KeyState;
-  /** Number of wrong OTPs in a row. */
+  /** Number of wrong OTPs in a row, replayed and out-of-step ones included. */
   readonly failures: number;
   /** Whether too many wrong OTPs stopped the key, until an administrator enables it again. */
   readonly stopped: boolean;
 }
 
 /** Why no OTP of an OTP key is accepted, even a genuine one. */
-type Inactive = Extract<KeyVerdict["outcome"], "disabled" | "stopped" | "not_yet_valid" | "expired">;
+type InactiveReason = Extract<KeyVerdict["outcome"], "disabled" | "stopped" | "not_yet_valid" | "expired">;
 
 /** What decides whether OTPs of an OTP key are accepted. */
-interface Activity {
+interface KeyValidity {
   readonly enabled: boolean;
   readonly stopped: boolean;
   readonly validFrom?: Instant;
@@ -35,7 +35,9 @@ export interface KeyVerdict {
     | "stopped"
     | "not_yet_valid"
     | "expired";
-  /** To be written by the row's ETag before the outcome is returned. Absent if nothing changes. */
+  /**
+   * The caller writes it with the row's ETag as condition before it returns the outcome. Absent if nothing changes.
+   */
   readonly next?: KeyChange;
   /** The temporary code after its use, to be written too. Absent if it does not change. */
   readonly temporaryCode?: TemporaryCode;
@@ -64,7 +66,7 @@ interface VerdictRules {
  * A10). Verification and failure count are one write.
  */
 export function toVerdict(
-  key: KeyChange & Activity,
+  key: KeyChange & KeyValidity,
   decision: CodeDecision,
   { countsAgainstKey, stopAfter, now }: VerdictRules,
 ): KeyVerdict {
@@ -79,9 +81,12 @@ export function toVerdict(
   return { outcome, next, ...(temporaryCode && { temporaryCode }) };
 }
 
-/** Returns the verdict on a temporary code, which is for a disabled key and changes no counter of OTPs. */
+/**
+ * Returns the verdict on a temporary code. The key may be disabled. Leaves `state` unchanged; a wrong code counts like
+ * a wrong OTP.
+ */
 export const toTemporaryVerdict = (
-  key: KeyChange & Activity & { readonly temporaryCode?: TemporaryCode },
+  key: KeyChange & KeyValidity & { readonly temporaryCode?: TemporaryCode },
   code: string,
   rules: VerdictRules,
 ): KeyVerdict =>
@@ -89,14 +94,17 @@ export const toTemporaryVerdict = (
     ? toVerdict(key, { outcome: "invalid" }, rules)
     : toVerdict({ ...key, enabled: true }, decideTemporaryCode(key.temporaryCode, code, rules.now), rules);
 
-function inactiveReason({ enabled, stopped, validFrom, validUntil }: Activity, now: Instant): Inactive | undefined {
+function inactiveReason(
+  { enabled, stopped, validFrom, validUntil }: KeyValidity,
+  now: Instant,
+): InactiveReason | undefined {
   if (!enabled) return "disabled";
   if (stopped) return "stopped";
   if (validFrom !== undefined && now < validFrom) return "not_yet_valid";
   return validUntil !== undefined && now >= validUntil ? "expired" : undefined;
 }
 
-/** Outcomes of a code that is neither right nor wrong. */
+/** Outcomes that leave the failure count unchanged. */
 const uncounted: readonly KeyVerdict["outcome"][] = ["unavailable", "code_expired", "code_used_up"];
 
 function failuresAfter(failures: number, outcome: KeyVerdict["outcome"]): number {
