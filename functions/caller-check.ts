@@ -8,11 +8,11 @@ import type { Deployment } from "./deployment.ts";
 
 /** Returns the storage of static token hashes of an API. */
 export const tokenHashesOf = (
-  { secrets, caching, keys, now, log }: Deployment,
+  { secrets, caching, dataKeyRing, now, log }: Deployment,
   api: "core" | "connector",
-): TokenHashes => apiTokenHashes(secrets, api, { ...caching, now, log }, keys);
+): TokenHashes => apiTokenHashes(secrets, api, { ...caching, now, log }, dataKeyRing);
 
-/** Returns the authentication of an API with bearer tokens. Open endpoints need none (G3). */
+/** Returns the authentication of an API without sessions, by bearer tokens. Open endpoints need none (G3). */
 export function identifyCaller(
   { settings, fetch, now, log }: Deployment,
   { api, hashes }: { api: RoleApi; hashes: TokenHashes },
@@ -39,6 +39,7 @@ function tenantTokens(settings: DeploymentSettings) {
   if (audiences.length === 0) return undefined;
   const ofTenant = [`https://login.microsoftonline.com/${tenant}/v2.0`, `https://sts.windows.net/${tenant}/`];
   const issuers = CALLER_ISSUERS.length > 0 || tenant === undefined ? CALLER_ISSUERS : ofTenant;
+  // Without CALLER_JWKS_ENDPOINT, the settings require CLOUD_TENANT_ID.
   const jwksUrl = CALLER_JWKS_ENDPOINT ?? `https://login.microsoftonline.com/${tenant}/discovery/v2.0/keys`;
   return { issuers, audiences, jwksUrl };
 }

@@ -39,8 +39,8 @@ export interface Deployment {
   /** The second place of backups, if the settings name one (G13). */
   readonly secondBlobs?: Blobs | undefined;
   readonly secrets: Secrets;
-  /** The data-encryption key. */
-  readonly keys: KeyRing;
+  /** The key-encryption key, the secret `data-encryption-key`. */
+  readonly dataKeyRing: KeyRing;
   readonly sealer: Sealer;
   /** How long secrets are cached. */
   readonly caching: CacheOptions;
@@ -119,7 +119,7 @@ export function openDeployment(
     now,
     log,
   };
-  const keys = keyRing(secrets, dataKey, caching);
+  const dataKeyRing = keyRing(secrets, dataKey, caching);
   return {
     settings,
     log,
@@ -136,8 +136,8 @@ export function openDeployment(
     }),
     secrets,
     caching,
-    keys,
-    sealer: createSealer(keys),
+    dataKeyRing,
+    sealer: createSealer(dataKeyRing),
     healthy: createHealthCheck(
       {
         storage: async () => void (await tables.table(healthTable(settings)).get("health", "health")),

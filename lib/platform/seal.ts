@@ -1,6 +1,6 @@
 import { CompactEncrypt, compactDecrypt, decodeProtectedHeader } from "jose";
 
-/** The versions of the key-encryption key, 32 bytes each. */
+/** The versions of a secret of 32 bytes, such as the key-encryption key. */
 export interface KeyRing {
   /** Returns the newest version, which seals new values. */
   current(): Promise<{ readonly version: string; readonly key: Uint8Array }>;

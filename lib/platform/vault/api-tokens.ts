@@ -17,7 +17,7 @@ const maxStaleMs = hours(1);
  * list in one value a create could undo a revocation. Here a create adds a version and a revocation disables that
  * version forever, so neither overwrites the other. The hash is in the version's tags, because lists contain tags but
  * no values.
- * @param keys the key ring of the service's data-encryption key, from which the key of the tags of tokens is derived
+ * @param keys the key ring of the service's key-encryption key, from which the key of the tags of tokens is derived
  */
 export function apiTokenHashes(
   secrets: Secrets,
