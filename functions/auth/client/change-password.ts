@@ -43,7 +43,7 @@ const withAnyProof = endpoint({
     const deviceToken = presentedDeviceToken(call.headers, context.rules.secureCookie);
     const options = { address, deviceToken };
     if (token) await setPasswordByToken({ newpass, token }, context);
-    else if (code) await change({ username, code }, { newpass, otp }, context, options);
+    else if (code) await change({ username, passwordCode: code }, { newpass, otp }, context, options);
     else if (session) await change(session, { newpass, oldpass, otp }, context, options);
     else throw sessionRequired();
     return ok(true);

@@ -10,12 +10,12 @@ import { foldUsername } from "../users/username.ts";
 import { checkOtp, type OtpCandidates, type OtpResult, wrongOtp } from "./check-otp.ts";
 import { withdraw } from "./conclude.ts";
 import {
+  type AttemptReservations,
   concludeAttempt,
   countAddress,
   newAttempt,
   padTiming,
   reserveSlot,
-  type Taken,
   uncountAddress,
 } from "./limit-attempts.ts";
 
@@ -41,12 +41,12 @@ export async function assignOwnKey(
   if (!deps.rules.selfAssign) throw new Fault("forbidden", "Users may not assign otpkeys themselves.");
   const audit = (outcome: object) =>
     deps.log.info("self_assignment", { userId: user.id, username: user.name, ...outcome });
-  const taken: Taken = {};
+  const reservations: AttemptReservations = {};
   let decision: Decision;
   try {
-    decision = await decide(user, given, { address, taken }, deps);
+    decision = await decide(user, given, { address, reservations }, deps);
   } catch (error) {
-    audit(await withdraw(error, taken, deps));
+    audit(await withdraw(error, reservations, deps));
     throw error;
   }
   const { fault, ...event } = decision;
@@ -69,16 +69,16 @@ type Decision = { readonly otpOutcome?: string | undefined } & (
 async function decide(
   user: User,
   { password, otp }: Given,
-  { address, taken }: { readonly address: string | undefined; readonly taken: Taken },
+  { address, reservations }: { readonly address: string | undefined; readonly reservations: AttemptReservations },
   deps: AuthDeps,
 ): Promise<Decision> {
   using hashSlot = deps.hasher.acquireHashSlot({ isKnown: true });
   const counted = await countAddress(address, deps);
-  taken.counted = counted;
+  reservations.counted = counted;
   const userRef = { by: "id", id: user.id } as const;
   const key = { kind: "name", text: foldUsername(user.name) } as const;
   const attempt = newAttempt(await deps.throttles.find(key, user.id), deps);
-  taken.attempt = attempt;
+  reservations.attempt = attempt;
   const read = () => Promise.all([deps.users.find(userRef), readKeys(otp, user, deps)]);
   const [current, keys] = await reserveSlot(attempt, read, deps);
   if (current?.value.epoch !== user.epoch) throw sessionRequired();

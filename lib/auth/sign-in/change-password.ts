@@ -15,10 +15,10 @@ interface PasswordChange {
   readonly otp?: string | undefined;
 }
 
-/** The user whom a caller names, and the code of a reset, in place of a session and the old password. */
+/** The user whom a caller names, and the password code of a reset, in place of a session and the old password. */
 interface CodeHolder {
   readonly username: string;
-  readonly code: string;
+  readonly passwordCode: string;
 }
 
 export const invalidCredentials = (): Fault => new Fault("unauthenticated", "Invalid credentials!");

@@ -9,7 +9,8 @@ import type { Credentials, Evidence, Identified } from "./identify.ts";
 import { type Attempt, padTiming } from "./limit-attempts.ts";
 import { isPasswordSatisfied, type SignInFacts } from "./policy.ts";
 
-export interface Checked {
+/** The results of both factors, as the policy needs them. */
+export interface FactorResults {
   readonly facts: SignInFacts;
   readonly otp?: OtpResult;
 }
@@ -21,21 +22,21 @@ export interface Checked {
  * @param identified `named` is a text for a read of what cannot exist, `attempt` for a dummy write
  */
 export async function checkFactors(
-  { password, code, otp, hashSlot }: Credentials & { readonly hashSlot: HashSlot },
+  { password, passwordCode, otp, hashSlot }: Credentials & { readonly hashSlot: HashSlot },
   { user, candidates }: Evidence,
   { named, attempt }: Pick<Identified, "named" | "attempt">,
   deps: AuthDeps,
-): Promise<Checked> {
-  const { password: stored, passwordCode, otpkeys: assigned = [] } = user?.value ?? {};
+): Promise<FactorResults> {
+  const { password: stored, passwordCode: storedCode, otpkeys: assigned = [] } = user?.value ?? {};
   if (password === undefined) hashSlot.release();
   const [isRight, userHasSecondFactor] = await Promise.all([
-    code !== undefined
-      ? checkPasswordCode(code, user, attempt, deps)
+    passwordCode !== undefined
+      ? checkPasswordCode(passwordCode, user, attempt, deps)
       : password !== undefined && deps.hasher.verify(password, user?.value, hashSlot),
     otp === undefined && readSecondFactor(assigned, named, deps),
   ]);
-  const passwordFact = (code ?? password) === undefined ? "absent" : isRight ? "right" : "wrong";
-  const userHasPassword = user === undefined || stored !== undefined || passwordCode !== undefined;
+  const passwordFact = (passwordCode ?? password) === undefined ? "absent" : isRight ? "right" : "wrong";
+  const userHasPassword = user === undefined || stored !== undefined || storedCode !== undefined;
   // A disabled user is refused as for a wrong password, with the same work: no wrong OTP counts.
   const isDisabled = user?.value.enabled === false;
   const isSatisfied =

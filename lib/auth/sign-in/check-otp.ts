@@ -68,7 +68,7 @@ export async function checkOtp(
     const { stored, code, isTemporary } = split;
     const key = { prefix: stored.value.prefix, id: stored.value.id };
     const found = { key, ...(isTemporary && { isTemporary }) };
-    if (!isChecked(stored.value, assigned, isTemporary || onlyAssigned))
+    if (!mayBeChecked(stored.value, assigned, isTemporary || onlyAssigned))
       return { outcome: "not_assigned", ...found, written: false };
     const progressing = { ...stored.value, state: stored.value.parameters.state };
     const rules = {
@@ -105,7 +105,7 @@ export async function checkOtp(
  * Whether an OTP of this key may be checked: the named user has the key, or, without `onlyAssigned`, its OTPs cannot be
  * guessed.
  */
-function isChecked({ id, kind: name }: OtpKey, assigned: readonly AssignedKey[], onlyAssigned: boolean): boolean {
+function mayBeChecked({ id, kind: name }: OtpKey, assigned: readonly AssignedKey[], onlyAssigned: boolean): boolean {
   if (assigned.some(key => key.id === id)) return true;
   if (onlyAssigned) return false;
   const kind = name && otpKind(name);

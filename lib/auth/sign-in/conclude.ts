@@ -1,5 +1,6 @@
 import { Fault } from "../../platform/fault.ts";
 import { warnOnError } from "../../platform/log.ts";
+import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { Stored } from "../../platform/stored.ts";
 import { measure } from "../../platform/telemetry.ts";
 import type { AuthDeps } from "../deps.ts";
@@ -7,10 +8,17 @@ import { OverloadFault } from "../passwords/hash-queue.ts";
 import { createUserSession, endSession } from "../sessions/manage-sessions.ts";
 import type { User, UserSummary } from "../store.ts";
 import { hashUsernameForLog } from "../users/username.ts";
-import type { Checked } from "./check-factors.ts";
+import type { FactorResults } from "./check-factors.ts";
 import { wrongOtp } from "./check-otp.ts";
 import type { Credentials, Identified } from "./identify.ts";
-import { BusyFault, concludeAttempt, padTiming, recordOnName, type Taken, uncountAddress } from "./limit-attempts.ts";
+import {
+  type AttemptReservations,
+  BusyFault,
+  concludeAttempt,
+  padTiming,
+  recordRefusalOnName,
+  uncountAddress,
+} from "./limit-attempts.ts";
 import { decideSignIn, type SignInRefusal } from "./policy.ts";
 
 /**
@@ -27,14 +35,14 @@ export type SignInResult =
     };
 
 /** An attempt to sign in, as far as it has come. */
-export interface SignInProgress extends Taken {
+export interface SignInProgress extends AttemptReservations {
   readonly given: Credentials;
   identified?: Identified | undefined;
-  /** As the name row says, and as read later. */
+  /** From the name row; replaced by the user's own row once it is read. */
   user?: UserSummary | undefined;
 }
 
-interface Concluding {
+interface ConcludeInput {
   readonly identified: Identified;
   readonly user: Stored<User> | undefined;
   /** Present: a granted attempt creates a session, and ends `replaces`, the session that the caller presents. */
@@ -46,9 +54,9 @@ interface Concluding {
  * audit event. Then replaces an outdated password hash.
  */
 export async function conclude(
-  { facts, otp }: Checked,
+  { facts, otp }: FactorResults,
   progress: SignInProgress,
-  { identified: { attempt, nameThrottle }, user, newSession }: Concluding,
+  { identified: { attempt, nameThrottle }, user, newSession }: ConcludeInput,
   deps: AuthDeps,
 ): Promise<SignInResult> {
   const decision = user === undefined ? unknownUser : decideSignIn(deps.rules, facts);
@@ -58,19 +66,20 @@ export async function conclude(
     prefix: otp?.key?.prefix,
   };
   if (user === undefined || !decision.granted) {
-    // A wrong OTP that counts against its key is one write. Otherwise does a dummy write, so that timing does not
-    // reveal whether the OTP counted.
+    // A counted wrong OTP costs one write. If none was made, makes a dummy write, so that timing does not reveal
+    // whether the OTP counted.
     if (otp?.written === false) await padTiming(attempt, deps);
+    // Only for the type checker: a granted decision has a user.
     const refused = decision.granted ? unknownUser : decision;
-    const isWrongCode = refused.reason === "wrong_password" && progress.given.code !== undefined;
+    const isWrongCode = refused.reason === "wrong_password" && progress.given.passwordCode !== undefined;
     const reason = isWrongCode ? "wrong_code" : refused.reason;
-    // After a wrong password the stored refusal does not mention the OTP, so that readers of it do not learn whether
-    // the OTP was right.
+    // After a wrong password, the `lastRefusal` in the throttle, which administrators read, does not mention the OTP,
+    // so that they do not learn whether the OTP was right.
     const shown = reason === "wrong_otp" && otp !== undefined ? wrongOtp(otp) : { reason };
     const isRight = refused.reason === "must_change";
     await Promise.all([
       concludeAttempt(attempt, { refused: shown, isRight }, deps),
-      nameThrottle && recordOnName(nameThrottle, shown, deps),
+      nameThrottle && recordRefusalOnName(nameThrottle, shown, deps),
       isRight && uncountOnce(progress, deps),
     ]);
     await audit(progress, { outcome: "refused", reason, ...found }, deps);
@@ -132,7 +141,11 @@ interface Outcome {
  * Ends an attempt that failed with an error: no credential was found wrong, so it does not count. Returns its outcome:
  * refused if it was throttled, else undecided.
  */
-export async function withdraw(error: unknown, { counted, attempt }: Taken, deps: AuthDeps): Promise<Outcome> {
+export async function withdraw(
+  error: unknown,
+  { counted, attempt }: AttemptReservations,
+  deps: AuthDeps,
+): Promise<Outcome> {
   const outcome = outcomeOfError(error);
   const isUndecided = outcome.outcome === "undecided";
   await Promise.all([
@@ -160,11 +173,11 @@ export async function audit(
   outcome: Outcome,
   deps: AuthDeps,
 ): Promise<void> {
-  const { username } = given;
-  const factors = (["password", "code", "otp"] as const).filter(factor => given[factor] !== undefined);
+  const { username, password, passwordCode: code, otp } = given;
+  const factors = Object.keys(omitUndefined({ password, code, otp }));
   const who =
     user === undefined
       ? { usernameHash: username === undefined ? undefined : await hashUsernameForLog(username, deps) }
       : { userId: user.id, username: user.name };
-  deps.log.info("authentication", { ...outcome, device: identified?.isOnDevice || undefined, ...who, factors });
+  deps.log.info("authentication", { ...outcome, isOnDevice: identified?.isOnDevice || undefined, ...who, factors });
 }

@@ -14,7 +14,7 @@ export interface Credentials {
   readonly username?: string | undefined;
   readonly password?: string | undefined;
   /** The code of a reset, in place of the password. */
-  readonly code?: string | undefined;
+  readonly passwordCode?: string | undefined;
   readonly otp?: string | undefined;
 }
 

@@ -25,8 +25,8 @@ export interface Attempt {
   hasSlot: boolean;
 }
 
-/** What an attempt has taken, to be given back if it ends with an error. */
-export interface Taken {
+/** What an attempt has reserved, to be released if it ends with an error. */
+export interface AttemptReservations {
   counted?: CountedAddress | undefined;
   attempt?: Attempt | undefined;
 }
@@ -144,7 +144,7 @@ export async function concludeAttempt(
  * Records the reason of a refused attempt on a device also in the throttle of the username, where administrators look.
  * It does not count there. After a conflict the newer row stays.
  */
-export async function recordOnName(throttle: ThrottleState, refused: Refusal, deps: AuthDeps): Promise<void> {
+export async function recordRefusalOnName(throttle: ThrottleState, refused: Refusal, deps: AuthDeps): Promise<void> {
   const next = recordRefusal(throttle.value, { at: deps.now(), ...refused });
   const saving = deps.throttles.save(throttle, next, throttleExpiry(next, deps.rules.throttle));
   await warnOnError("refusal_not_recorded", saving, deps);

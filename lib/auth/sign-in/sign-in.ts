@@ -60,10 +60,10 @@ export async function signIn(
   }
 }
 
-const omitEmpty = ({ username, password, code, otp }: Credentials): Credentials => ({
+const omitEmpty = ({ username, password, passwordCode, otp }: Credentials): Credentials => ({
   username: username || undefined,
   password: password || undefined,
-  code: code || undefined,
+  passwordCode: passwordCode || undefined,
   otp: otp || undefined,
 });
 
@@ -72,12 +72,12 @@ const omitEmpty = ({ username, password, code, otp }: Credentials): Credentials 
  * place of the calls of other attempts, so that the time and the number of storage calls are the same (A5).
  */
 async function refuseUnidentified(progress: SignInProgress, hashSlot: HashSlot, deps: AuthDeps): Promise<SignInResult> {
-  const { password, code, otp } = progress.given;
+  const { password, passwordCode, otp } = progress.given;
   const pad = () => deps.users.findNone(Buffer.from(deps.random(8)).toString("hex"));
   await Promise.all([pad(), pad()]);
   const [candidates] = await Promise.all([otp === undefined ? [] : readCandidates(otp, deps), pad(), pad()]);
   await Promise.all([
-    code !== undefined ? pad() : password !== undefined && deps.hasher.verify(password, undefined, hashSlot),
+    passwordCode !== undefined ? pad() : password !== undefined && deps.hasher.verify(password, undefined, hashSlot),
     otp === undefined && deps.rules.otpPolicy === "when-assigned" && pad(),
   ]);
   const noKeys = { assigned: [], countsAgainstKey: () => false };

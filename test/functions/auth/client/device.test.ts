@@ -193,7 +193,11 @@ describe("a device token (A23)", () => {
     const device = await remember(user);
     await login(user, withDevice(device), "wrong");
     expect(auth.events("device_remembered").at(-1)).toMatchObject({ userId: user.id });
-    expect(auth.events("authentication").at(-1)).toMatchObject({ userId: user.id, outcome: "refused", device: true });
+    expect(auth.events("authentication").at(-1)).toMatchObject({
+      userId: user.id,
+      outcome: "refused",
+      isOnDevice: true,
+    });
     expect(auth.lines.join()).not.toContain(device);
   });
 

@@ -182,7 +182,7 @@ describe("the token of a password change", () => {
     const user = await demand(await auth.makeUser());
     const headers = { "x-service-device": await tokenOf(user) };
     await auth.post("/client/login", user.credentials, headers);
-    expect(auth.events("authentication").at(-1)).not.toHaveProperty("device");
+    expect(auth.events("authentication").at(-1)).not.toHaveProperty("isOnDevice");
   });
 
   it("works again after a host was killed before its one write", async () => {

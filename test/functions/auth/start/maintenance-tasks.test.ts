@@ -174,7 +174,7 @@ describe("a restore of a backup", () => {
     const endSessions = () => auth.post(`/core/users/${user.id}/sessions/delete`);
     const counts = async (device: string) => {
       await auth.post("/client/authenticate", user.credentials, { "x-service-device": device });
-      return auth.events("authentication").at(-1)?.device === true;
+      return auth.events("authentication").at(-1)?.isOnDevice === true;
     };
     const early = await remember();
     const backup = await backUp();

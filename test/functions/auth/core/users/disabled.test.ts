@@ -40,7 +40,7 @@ describe("a disabled user", () => {
     const remembered = { "x-service-device": device };
     expect((await auth.post("/client/login", { username, password }, remembered)).status).toBe(200);
     // The old token is of an ended epoch, so this attempt counted for the username.
-    expect(auth.events("authentication").at(-1)).not.toHaveProperty("device");
+    expect(auth.events("authentication").at(-1)).not.toHaveProperty("isOnDevice");
     expect(await view(user)).toMatchObject({ enabled: true });
   });
 
@@ -182,7 +182,7 @@ describe("the view of a user", () => {
     });
     const headers = { "x-service-device": (body as { device: string }).device };
     await auth.post("/client/authenticate", { username, password: "wrong" }, headers);
-    expect(auth.events("authentication").at(-1)).toMatchObject({ device: true });
+    expect(auth.events("authentication").at(-1)).toMatchObject({ isOnDevice: true });
     expect(await refusalOf(user)).toMatchObject({ reason: "wrong_password" });
     await auth.post("/client/authenticate", { username, password, otp: key.otp(0) }, headers);
     const refusal = { reason: "wrong_otp", otp_outcome: "replayed", otpkey: key.prefix };
