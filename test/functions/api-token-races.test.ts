@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { identifyCaller, tokenHashesOf } from "../../functions/caller-check.ts";
 import { type Deployment, openDeployment } from "../../functions/deployment.ts";
+import { identifyCaller, tokenHashesOf } from "../../functions/identify-caller.ts";
 import { createToken, revokeToken } from "../../lib/platform/http/authenticate/api-tokens.ts";
 import type { Call } from "../../lib/platform/http/call.ts";
 import { createLog } from "../../lib/platform/log.ts";

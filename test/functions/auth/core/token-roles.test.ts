@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { core } from "../../../../functions/auth/routes.ts";
-import { tokenHashesOf } from "../../../../functions/caller-check.ts";
+import { tokenHashesOf } from "../../../../functions/identify-caller.ts";
 import { createToken } from "../../../../lib/platform/http/authenticate/api-tokens.ts";
 import { noContent } from "../../../../lib/platform/http/call.ts";
 import { endpoint, type RoleEndpoint } from "../../../../lib/platform/http/endpoint.ts";

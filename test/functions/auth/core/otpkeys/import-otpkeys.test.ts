@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from "vitest";
 import type { AuthContext } from "../../../../../functions/auth/context.ts";
-import { tokenHashesOf } from "../../../../../functions/caller-check.ts";
+import { tokenHashesOf } from "../../../../../functions/identify-caller.ts";
 import { idKey } from "../../../../../lib/auth/storage/tables.table.ts";
 import { maxAssignedKeys } from "../../../../../lib/auth/store.ts";
 import { Fault } from "../../../../../lib/platform/fault.ts";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { identifyCaller, tokenHashesOf } from "../../functions/caller-check.ts";
 import { openDeployment } from "../../functions/deployment.ts";
+import { identifyCaller, tokenHashesOf } from "../../functions/identify-caller.ts";
 import { Fault } from "../../lib/platform/fault.ts";
 import { hashToken } from "../../lib/platform/http/authenticate/bearer.ts";
 import type { Call } from "../../lib/platform/http/call.ts";
