@@ -86,8 +86,8 @@ async function decide(
   const result = isRight ? await checkFreeKey(otp, keys, deps) : undefined;
   const found = { otpOutcome: result?.outcome, prefix: result?.key?.prefix };
   if (result?.outcome !== "valid" || result.key === undefined) {
-    // A wrong OTP that counts against its key is one write. Otherwise does a dummy write, so that timing does not
-    // reveal whether the password was right.
+    // A counted wrong OTP costs one write. If none was made, makes a dummy write, so that timing does not reveal
+    // whether the password was right.
     if (!result?.written) await padTiming(attempt, deps);
     const refused = result === undefined ? { reason: "wrong_password" } : wrongOtp(result);
     await concludeAttempt(attempt, { refused }, deps);
