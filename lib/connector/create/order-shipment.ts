@@ -67,7 +67,7 @@ export async function orderShipment(
   try {
     ({ shipmentId } = await deps.delivery.createShipment(shipment, { notAfter }));
   } catch (error) {
-    if (!(error instanceof PeerFailure) || mayHaveOrdered(error))
+    if (!(error instanceof PeerFailure) || error.mayBeDone)
       throw await leaveForReconciliation(loaded, intentAt, error, deps);
     throw await abortCreate(loaded, orderFault(error), deps);
   }
@@ -79,12 +79,6 @@ export async function orderShipment(
     throw await leaveForReconciliation(loaded, intentAt, error, deps);
   }
 }
-
-/**
- * Whether the order may have been accepted: a gateway may answer 408 or 5xx, even with `Retry-After`, after the work
- * was done.
- */
-const mayHaveOrdered = ({ kind, status = 0 }: PeerFailure): boolean => status >= 500 || kind === "unanswered";
 
 /**
  * Schedules the reconciliation of an order that may exist: it is neither repeated nor compensated. Records it also in a
