@@ -145,6 +145,24 @@ describe("a cancel", () => {
     expect(connector.events("cancel_not_done")).toEqual([]);
   });
 
+  test("is not continued by a job while another run has its lease", async () => {
+    const { connector, requestId, cancel, statesOf } = await ordered();
+    const until = await leaseElsewhere(connector, requestId);
+    const loaded = await connector.load(requestId);
+    const request = {
+      ...loaded.request.value,
+      cancelling: {},
+      due: { queue: "reconcile", at: connector.now() },
+    } as const;
+    await connector.context.requests.save(loaded, { request });
+    await connector.runCredentials();
+    expect(deletions()).toBe(0);
+    expect((await connector.requestRow(requestId)).lease).toEqual({ owner: "another", until });
+    connector.advance(minutes(4));
+    await cancel();
+    expect((await statesOf()).state).toBe("cancelled");
+  });
+
   test("is refused while the request is being made, and later compensates what its create handler left", async () => {
     const connector = await testConnector(peers);
     const dying = crashing("delivery.createShipment", "before");
