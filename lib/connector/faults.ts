@@ -44,14 +44,15 @@ export function transportKeysFault(error: unknown): Fault {
 /** Returns the fault of a create whose order the delivery service refused or did not receive. */
 export function orderFault(error: PeerFailure): Fault {
   if (error.kind === "unauthorized") return unauthorizedFault(error);
-  // A 404 without the service's own error code may be a proxy's, which knows nothing of the order.
-  const isProxys = error.kind === "missing" && error.code === undefined;
-  if (!isProxys && error.kind !== "throttled" && isClientError(error.status)) {
+  if (!isProxyMissing(error) && error.kind !== "throttled" && isClientError(error.status)) {
     const message = error.detail ?? "The delivery service refused the shipment.";
     return new Fault("delivery_refused", message, { data: { code: error.code ?? "refused", message }, cause: error });
   }
   return unavailableFault(error, nothingOrdered);
 }
+
+/** Whether a 404 has no error code of the peer: it may be a proxy's, which knows nothing of the call. */
+const isProxyMissing = ({ kind, isUnknownThere }: PeerFailure): boolean => kind === "missing" && !isUnknownThere;
 
 const isClientError = (status = 0): boolean => status >= 400 && status < 500;
 
@@ -72,7 +73,7 @@ export function authenticatorFault(error: PeerFailure, position: number): Fault 
     const message = `The pre-registration API refused authenticator ${position}${detail}`;
     return new Fault("invalid", message, { cause: error });
   }
-  return error.isTransient ? unavailableFault(error, nothingOrdered) : internalFault(error);
+  return error.isTransient || isProxyMissing(error) ? unavailableFault(error, nothingOrdered) : internalFault(error);
 }
 
 /** Returns the fault of a cancel whose shipment the delivery service did not delete. */

@@ -8,6 +8,7 @@ import type { DeliveryService } from "../../../../lib/connector/peers/delivery.t
 import type { Caller } from "../../../../lib/platform/caller.ts";
 import { days, hours, minutes } from "../../../../lib/platform/time.ts";
 import { crashing } from "../../../support/connector/crashing.ts";
+import { onSiteBody } from "../../../support/connector/on-site.ts";
 import {
   newUser,
   orderBody,
@@ -162,6 +163,20 @@ describe("a create with an Idempotency-Key", () => {
     expect(await claimOf(connector)).toBeUndefined();
     peers.delivery.clearFaults();
     peers.entra.clearFaults();
+    const { requestId } = await once(connector, body);
+    expect(await connector.read(requestId)).toMatchObject({ state: "started" });
+  });
+
+  test("keeps nothing of a 404 of a proxy at the pre-registration API, which is a 503: a repeat makes the request", async () => {
+    const connector = await testConnector(peers);
+    const body = onSiteBody();
+    peers.rfpr.fail({ kind: "nonsense", method: "PUT", status: 404, body: "<html><body>Not found.</body></html>" });
+    expect(await refusalOf(once(connector, body))).toMatchObject({
+      status: 503,
+      headers: { "retry-after": "30" },
+      body: { error_message: "The pre-registration API is not responding; nothing was ordered." },
+    });
+    expect(await claimOf(connector)).toBeUndefined();
     const { requestId } = await once(connector, body);
     expect(await connector.read(requestId)).toMatchObject({ state: "started" });
   });
