@@ -56,8 +56,8 @@ describe("maintenance over HTTP", () => {
     const wrong = await asAdmin("/maintenance/auth/restore", { backup: 7, otp_uses: -1, more: true });
     expect(wrong.status).toBe(400);
     const paths = wrong.body.fields.map(({ path }: { path: string }) => path);
-    expect(paths.sort()).toEqual(["", "backup", "otp_uses"]);
-    expect(JSON.stringify(wrong.body.fields)).toContain("must not have other fields");
+    expect(paths.sort()).toEqual(["backup", "more", "otp_uses"]);
+    expect(wrong.body.fields).toContainEqual({ path: "more", reason: "is not a known field" });
     const unknown = { backup: "2020-01-01T00-00-00.000Z-00000000" };
     expect((await asAdmin("/maintenance/auth/restore", unknown)).status).toBe(404);
     const { data } = (await asAdmin("/maintenance/auth/back-up")).body;

@@ -12,7 +12,7 @@ import type { ConnectorContext } from "../context.ts";
 const noOthers = {
   error: ({ code }: { readonly code?: string }) =>
     code === "unrecognized_keys"
-      ? "has only the fields user_id, idp_id, email and dry_run, all in the body"
+      ? "is not a field here; the body has only user_id, idp_id, email and dry_run"
       : undefined,
 };
 const query = z.strictObject({}, noOthers);

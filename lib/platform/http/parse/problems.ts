@@ -22,9 +22,12 @@ const hasObjectAsLength = (value: unknown): boolean =>
     ([name, member]) => (name === "length" && typeof member === "object") || hasObjectAsLength(member),
   );
 
-/** Returns every invalid field of an input with the reason. Contains no values, which may be secrets. */
+/** Returns every invalid and unknown field of an input with the reason. Contains no values, which may be secrets. */
 export const problemsOf = (error: z.core.$ZodError): Problem[] =>
-  error.issues.map(issue => ({ path: pathOf(issue.path), reason: issue.message }));
+  error.issues.flatMap(issue => {
+    const paths = issue.code === "unrecognized_keys" ? issue.keys.map(key => [...issue.path, key]) : [issue.path];
+    return paths.map(path => ({ path: pathOf(path), reason: issue.message }));
+  });
 
 /** Returns a path as the sender would write it: `shipment.shipment_items[0].name`; "" for the whole input. */
 export const pathOf = (keys: readonly PropertyKey[]): string =>
@@ -73,7 +76,7 @@ function reasonFor(issue: z.core.$ZodRawIssue): string {
     case "not_multiple_of":
       return `must be a multiple of ${issue.divisor}`;
     case "unrecognized_keys":
-      return "must not have other fields";
+      return "is not a known field";
     case "invalid_union":
       return (
         [...new Set(issue.errors.flat().map(inner => inner.message))].join(" or ") || "has none of the accepted forms"
