@@ -73,8 +73,7 @@ async function decide(
   deps: AuthDeps,
 ): Promise<Decision> {
   using hashSlot = deps.hasher.acquireHashSlot({ isKnown: true });
-  const counted = await countAddress(address, deps);
-  reservations.counted = counted;
+  reservations.counted = await countAddress(address, deps);
   const userRef = { by: "id", id: user.id } as const;
   const key = { kind: "name", text: foldUsername(user.name) } as const;
   const attempt = newAttempt(await deps.throttles.find(key, user.id), deps);
@@ -103,7 +102,7 @@ async function decide(
     deps.otpkeys.assign(userRef, prefix, { onlyIfFree: true, epoch: user.epoch }),
     // The assignment decides the outcome: a slot that is not released counts as a failure later.
     warnOnError("attempt_not_concluded", concludeAttempt(attempt, "succeeded", deps), deps),
-    warnOnError("address_not_uncounted", uncountAddress(counted, deps), deps),
+    warnOnError("address_not_uncounted", uncountAddress(reservations, deps), deps),
   ]);
   if (outcome === "assigned") return { outcome: "granted", ...found, prefix };
   const faults = { no_user: sessionRequired, too_many: tooManyKeys };

@@ -80,7 +80,7 @@ export async function conclude(
     await Promise.all([
       concludeAttempt(attempt, { refused: shown, isRight }, deps),
       nameThrottle && recordRefusalOnName(nameThrottle, shown, deps),
-      isRight && uncountOnce(progress, deps),
+      isRight && uncountAddress(progress, deps),
     ]);
     await audit(progress, { outcome: "refused", reason, ...found }, deps);
     return { ...refused, ...(isRight && user && { mustChange: user.value }) };
@@ -91,18 +91,11 @@ export async function conclude(
     newSession && endSession(newSession.replaces, deps),
     concludeAttempt(attempt, "succeeded", deps),
     deps.users.recordLogin(user.value.id, deps.now()),
-    uncountOnce(progress, deps),
+    uncountAddress(progress, deps),
   ]);
   await audit(progress, { outcome: "granted", ...found }, deps);
   if (progress.given.password !== undefined) await renewHash(user, progress.given.password, deps);
   return { granted: true, user, ...(prefix !== undefined && { prefix }), ...(session !== undefined && { session }) };
-}
-
-/** Subtracts the attempt from the count of its address, once, also if another write fails. */
-function uncountOnce(progress: SignInProgress, deps: AuthDeps): Promise<void> {
-  const { counted } = progress;
-  progress.counted = undefined;
-  return uncountAddress(counted, deps);
 }
 
 export const unknownUser = { granted: false, reason: "unknown_user" } as const;
@@ -141,16 +134,13 @@ interface Outcome {
  * Ends an attempt that failed with an error: no credential was found wrong, so it does not count. Returns its outcome:
  * refused if it was throttled, else undecided.
  */
-export async function withdraw(
-  error: unknown,
-  { counted, attempt }: AttemptReservations,
-  deps: AuthDeps,
-): Promise<Outcome> {
+export async function withdraw(error: unknown, reservations: AttemptReservations, deps: AuthDeps): Promise<Outcome> {
+  const { attempt } = reservations;
   const outcome = outcomeOfError(error);
   const isUndecided = outcome.outcome === "undecided";
   await Promise.all([
     attempt?.hasSlot && warnOnError("attempt_not_withdrawn", concludeAttempt(attempt, "withdrawn", deps), deps),
-    isUndecided && warnOnError("address_not_uncounted", uncountAddress(counted, deps), deps),
+    isUndecided && warnOnError("address_not_uncounted", uncountAddress(reservations, deps), deps),
   ]);
   return outcome;
 }

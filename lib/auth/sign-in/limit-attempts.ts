@@ -179,13 +179,15 @@ export async function countAddress(address: string | undefined, deps: AuthDeps):
 }
 
 /**
- * Subtracts an attempt that succeeded or ended without a decision. If the window has rolled over there is nothing to
- * subtract.
+ * Subtracts an attempt that succeeded or ended without a decision, once: a second call does nothing. If the window has
+ * rolled over there is nothing to subtract.
  */
 export async function uncountAddress(
-  counted: CountedAddress | undefined,
+  reservations: Pick<AttemptReservations, "counted">,
   { addresses, rules }: AuthDeps,
 ): Promise<void> {
+  const { counted } = reservations;
+  reservations.counted = undefined;
   if (counted === undefined) return;
   const { group, since } = counted;
   for (;;) {

@@ -178,6 +178,20 @@ describe("POST /client/otpkeys", () => {
     expect(saving.events("address_not_uncounted")).toMatchObject([{ error: { message: "no storage" } }]);
   });
 
+  it("is subtracted from the count of its address once if the assignment ends with an error", async () => {
+    const user = await auth.makeUser();
+    const headers = { ...withSession(await auth.logIn(user)), "x-forwarded-for": "203.0.113.10" };
+    const on = auth.anotherInstance({
+      settings: { AUTH_ADDRESS_LIMIT: "2" },
+      ports: replacing("otpkeys", () => ({ assign: () => Promise.reject(new Fault("unavailable", "no storage")) })),
+    });
+    const key = await unassigned(hotpKey());
+    const assign = async (password: string) =>
+      (await on.post("/client/otpkeys", { otp: key.otp(0), password }, headers)).status;
+    expect([await assign("wrong"), await assign(user.password)]).toEqual([401, 503]);
+    expect([await assign("wrong"), await assign("wrong")]).toEqual([401, 429]);
+  });
+
   it("costs the same storage calls in a row for a wrong password, a wrong OTP and an unknown key", async () => {
     const { assign } = await asking();
     const key = await unassigned(hotpKey());
