@@ -106,7 +106,14 @@ describe("POST /core/users/batch", () => {
     expect(statusesOf(results)).toEqual([201, 400, 400, 400, 400, 400, 400, 201, 400, 400, 400, 400]);
     const fieldsOf = (index: number) =>
       ((results[index]?.problems ?? []) as readonly { field: string }[]).map(({ field }) => field).sort();
-    expect(fieldsOf(1)).toEqual(["attributes", "attributes.number", "enabled", "otpkeys[0]", "password", "username"]);
+    expect(fieldsOf(1)).toEqual([
+      "attributes.bad key",
+      "attributes.number",
+      "enabled",
+      "otpkeys[0]",
+      "password",
+      "username",
+    ]);
     expect(fieldsOf(2)).toEqual([""]);
     expect(fieldsOf(3)).toEqual(["password_hash"]);
     expect(fieldsOf(4)).toEqual(["password_hash"]);
@@ -121,6 +128,20 @@ describe("POST /core/users/batch", () => {
     // Of all attributes together, before they are added one by one.
     expect(results[11]?.problems).toEqual([{ field: "attributes", reason: "must have at most 200 attributes" }]);
     expect(JSON.stringify(results)).not.toContain(hash);
+  });
+
+  it("names each wrong attribute by its key, cut to the longest key, and quotes no value", async () => {
+    const [value, longest] = ["a secret value", "k".repeat(128)];
+    const attributes = { "": value, "..": value, "a b": value, [`${longest}k`]: value, fine: value, number: 1 };
+    const [result] = await importing([{ username: newName(), password_hash: hash, attributes }]);
+    expect(result?.problems).toEqual([
+      { field: "attributes.", reason: "has a key that must not be empty" },
+      { field: "attributes...", reason: "has a key that must not be . or .., which a URL cannot carry" },
+      { field: "attributes.a b", reason: "has a key that must have ASCII letters, digits and - _ . : @ only" },
+      { field: `attributes.${longest}`, reason: "has a key that must have at most 128 characters" },
+      { field: "attributes.number", reason: "must be a text" },
+    ]);
+    expect(JSON.stringify(result)).not.toContain(value);
   });
 
   it("leaves nothing of a user who is refused", async () => {
