@@ -11,8 +11,9 @@ import { parsePrefix } from "./prefix.ts";
 
 export const noSuchKey = (): Fault => new Fault("not_found", "There is no such otpkey.");
 
+/** Returns the fault of an assignment. Names no field, because callers name the OTP key by different ones. */
 export const tooManyKeys = (): Fault =>
-  invalidRequest([{ path: "otpkey", reason: `would be more than ${maxAssignedKeys} otpkeys of the user` }]);
+  new Fault("invalid", `The user has ${maxAssignedKeys} otpkeys already, the most that a user can have.`);
 
 /** Returns a new OTP key: enabled, without failures. */
 export const newKey = (prefix: string, parameters: KeyParameters, kind: OtpKindName | undefined): NewOtpKey => ({

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Fault } from "../../../../lib/platform/fault.ts";
+import { fillUser } from "../../../support/auth/fill-user.ts";
 import { hotpKey, type SoftwareKey, wrongOtp, yubicoKey } from "../../../support/auth/software-key.ts";
 import { Crash, crashingAfter } from "../../../support/auth/store-steps.ts";
 import {
@@ -298,6 +299,16 @@ describe("POST /client/otpkeys", () => {
     const sent = { otp: key.otp(1), password: user.password };
     expect((await on.post("/client/otpkeys", sent, withSession(session))).status).toBe(401);
     expect((await auth.get(`/core/users/${user.id}/otpkeys`)).body).toEqual([]);
+  });
+
+  it("tells a user who has 256 keys so, and names no field that the caller has not sent", async () => {
+    const { user, assign } = await asking();
+    const key = await unassigned(hotpKey());
+    await fillUser(auth, user, { free: 0 });
+    expect(await assign(key.otp(0))).toMatchObject({
+      status: 400,
+      body: { error: "The user has 256 otpkeys already, the most that a user can have." },
+    });
   });
 
   it("requires a session, and responds 403 unless the deployment allows it", async () => {

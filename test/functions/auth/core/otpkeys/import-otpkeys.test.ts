@@ -1,12 +1,12 @@
 import { describe, expect, it, test } from "vitest";
 import type { AuthContext } from "../../../../../functions/auth/context.ts";
 import { tokenHashesOf } from "../../../../../functions/identify-caller.ts";
-import { idKey } from "../../../../../lib/auth/storage/tables.table.ts";
 import { maxAssignedKeys } from "../../../../../lib/auth/store.ts";
 import { Fault } from "../../../../../lib/platform/fault.ts";
 import { createToken } from "../../../../../lib/platform/http/authenticate/api-tokens.ts";
 import { minutes } from "../../../../../lib/platform/time.ts";
 import { hotpCode } from "../../../../lib/auth/otpkeys/kinds/codes.ts";
+import { fillUser } from "../../../../support/auth/fill-user.ts";
 import { hotpKey, newPrefix, totpKey, yubicoKey } from "../../../../support/auth/software-key.ts";
 import { newName, testAuth } from "../../../../support/auth/test-auth.ts";
 
@@ -30,14 +30,6 @@ const importing = async (otpkeys: readonly unknown[], headers?: Readonly<Record<
 const statusesOf = (results: readonly Element[]) => results.map(({ status }) => status);
 const view = async (prefix: string) => (await auth.get(`/core/otpkeys/${prefix}`)).body as Element;
 const listed = async () => (await auth.get("/core/otpkeys")).body as readonly { id: number; prefix: string }[];
-/** Gives a user all OTP keys but one that a user can have. None of them exists. */
-async function fill({ id }: { readonly id: number }): Promise<void> {
-  const users = auth.deployment.tables.table("users");
-  const row = { partitionKey: idKey(id), rowKey: "user" };
-  const held = Array.from({ length: maxAssignedKeys - 1 }, (_, n) => ({ prefix: `full${n}`, id: n + 1 }));
-  const { etag = "" } = (await users.get(row.partitionKey, row.rowKey)) ?? {};
-  await users.merge({ ...row, otpkeys: JSON.stringify(held) }, etag);
-}
 const keysOf = async (user: { id: number }) => (await auth.get(`/core/users/${user.id}/otpkeys`)).body;
 
 describe("POST /core/otpkeys/batch", () => {
@@ -55,7 +47,7 @@ describe("POST /core/otpkeys/batch", () => {
 
   it("creates no OTP key for a user who can have no more, neither in a list nor alone", async () => {
     const user = await auth.makeUser();
-    await fill(user);
+    await fillUser(auth, user, { free: 1 });
     const [fits, over, alone] = [hotpKey(), hotpKey(), hotpKey()];
     const toUser = ({ fields }: typeof fits) => ({ ...fields, username: user.name });
     const reason = `is that of a user who has ${maxAssignedKeys} otpkeys already`;
