@@ -127,10 +127,10 @@ export const schemaOf =
   ): z.ZodType<T> =>
     schema as z.ZodType as z.ZodType<T>;
 
-/** Throws a `RowError` for a row of another version than `version` or the one before it (G12). */
+/** Throws a `RowError` for a row of another version (G12). */
 export function checkVersion(kind: string, row: Row, version: number): void {
   const { schema } = row;
-  if (schema === version || (schema === version - 1 && schema > 0)) return;
+  if (schema === version) return;
   throw new RowError(kind, row, `schema version ${typeof schema === "number" ? schema : "is missing or not a number"}`);
 }
 
