@@ -6,9 +6,9 @@ const credentials: Readonly<Record<string, { readonly variable: string; readonly
   sessionHeader: { variable: "session", header: "X-Service-Session: {{session}}" },
 };
 
-/** A time of the examples that must be in the future, and the variable of the REST client of VS Code for it. */
+/** A time of the examples that must be in the future. The clients have no common variable for one. */
 const soon = "2026-02-01T10:00:00.000Z";
-const soonVariable = "@soon = {{$datetime iso8601 1 d}}";
+const soonVariable = ["# Replace it by a time in the next 31 days.", `@soon = ${soon}`];
 
 /** Returns the calls of an OpenAPI document with their examples, for the REST client of an editor. */
 export function httpCollection(document: object): string {
@@ -24,7 +24,7 @@ export function httpCollection(document: object): string {
     "",
     "@base = http://127.0.0.1:7071",
     ...used.map(({ variable }) => `@${variable} = `),
-    ...(text.includes(soon) ? [soonVariable] : []),
+    ...(text.includes(soon) ? soonVariable : []),
   ];
   return `${head.join("\n")}\n${text.replaceAll(soon, "{{soon}}")}\n`;
 }

@@ -43,6 +43,15 @@ it("core.http runs from top to bottom on a new system, but for API tokens, which
   expect(met).toEqual({ ...Object.fromEntries(wanted), coreCreateApiToken: 403, coreRevokeApiToken: 403 });
 });
 
+it.each(["core", "client", "connector"])("%s.http has plain values and no variables of one REST client", api => {
+  const text = readFileSync(`docs/openapi/${api}.http`, "utf8");
+  const variables = [...text.matchAll(/^@(\w+) = (.*)$/gm)];
+  expect(variables.length).toBeGreaterThan(0);
+  for (const [, name, value] of variables) expect(value, name).not.toContain("{{");
+  const named = new Set(variables.map(([, name]) => name));
+  for (const [, used] of text.matchAll(/\{\{(.*?)\}\}/g)) expect(named).toContain(used);
+});
+
 it("the collection for Bruno has every example, and its tokens in one file that only the owner can read", () => {
   const directory = join(mkdtempSync(join(tmpdir(), "bruno-")), "collection");
   const { "docs/openapi/core.json": core = {}, "docs/openapi/connector.json": connector = {} } = openapiFiles({});
