@@ -71,8 +71,8 @@ function disconnect(): void {
   if (!connected.get()) return;
   connected.set(false);
   const timer = setInterval(async () => {
-    const answered = await fetch("/api/choices", { headers: scriptHeader }).then(
-      ({ ok }) => ok,
+    const answered = await ask("GET", "choices").then(
+      () => true,
       () => false,
     );
     if (!answered || connected.get()) return;
