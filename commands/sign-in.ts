@@ -35,10 +35,9 @@ export async function signInPerson(
   const { AzureCliCredential, InteractiveBrowserCredential } = await import("@azure/identity");
   const { AZURE_TENANT_ID: tenantId, AZURE_CLIENT_ID: clientId } = process.env;
   const app = { ...(tenantId && { tenantId }), ...(clientId && { clientId }) };
-  return tokensOf(
-    way === "browser" ? new InteractiveBrowserCredential(app) : new AzureCliCredential(tenantId ? { tenantId } : {}),
-    `${resource.replace(/\/$/, "")}/.default`,
-  );
+  const scope = `${resource.replace(/\/$/, "")}/.default`;
+  if (way === "browser") return tokensOf(oneWindow(new InteractiveBrowserCredential(app)), scope);
+  return tokensOf(new AzureCliCredential(tenantId ? { tenantId } : {}), scope);
 }
 
 /**
@@ -61,6 +60,26 @@ function tokensOf(credential: TokenCredential, scope: string): () => Promise<str
   });
   return async () =>
     current !== undefined && current.expiresOnTimestamp - leftMs > Date.now() ? current.token : (await renew()).token;
+}
+
+/**
+ * Returns the credential of a browser sign-in. It opens a window when a token cannot be renewed without one. After a window that failed,
+ * it throws that failure again and opens no other one: each call of a long run would open one.
+ */
+function oneWindow(credential: TokenCredential): TokenCredential {
+  let failed: Error | undefined;
+  return {
+    getToken: async scope => {
+      if (failed !== undefined) throw failed;
+      return credential.getToken(scope).catch((error: unknown) => {
+        // Without a cause, which commands would print in its place.
+        failed = new Error(
+          `The sign-in failed, start the command again: ${error instanceof Error ? error.message : error}`,
+        );
+        throw failed;
+      });
+    },
+  };
 }
 
 /** Asks on the terminal, which does not show what is typed. Throws if there is none. */

@@ -10,6 +10,7 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { SubjectAlternativeNameExtension, X509CertificateGenerator } from "@peculiar/x509";
 import { UnsecuredJWT } from "jose";
@@ -51,7 +52,7 @@ async function selfSigned() {
  * Starts the authority of the public cloud behind a proxy, so that the library of the vendor is called as in a deployment.
  * Returns its forms of the token endpoint, and what a command needs to reach it.
  */
-async function startAuthority(folder: string) {
+async function startAuthority(folder: string, expiresInSeconds: number) {
   const forms: URLSearchParams[] = [];
   const base = `https://${authority}/${tenant}`;
   const metadata = {
@@ -74,7 +75,7 @@ async function startAuthority(folder: string) {
     return {
       token_type: "Bearer",
       scope: "api://local/Calls",
-      expires_in: 3600,
+      expires_in: expiresInSeconds,
       access_token: auth.tenantToken,
       id_token: new UnsecuredJWT(idToken).setIssuedAt().setExpirationTime("1h").encode(),
       client_info: Buffer.from(JSON.stringify({ uid: person, utid: tenant })).toString("base64url"),
@@ -117,9 +118,9 @@ async function startBrowserDouble(folder: string) {
 }
 
 /** Starts the console of an operator who signs in by a browser, and waits until the browser is opened. */
-async function startSignIn() {
+async function startSignIn({ expiresInSeconds = 3600 } = {}) {
   const folder = mkdtempSync(join(tmpdir(), "browser-"));
-  const [entra, browser] = await Promise.all([startAuthority(folder), startBrowserDouble(folder)]);
+  const [entra, browser] = await Promise.all([startAuthority(folder, expiresInSeconds), startBrowserDouble(folder)]);
   const apis = ["--core", auth.coreUrl, "--connector", auth.connectorUrl];
   const way = ["--sign-in", "browser", "--resource", "api://local"];
   const child = spawn(process.execPath, ["commands/console.ts", ...apis, ...way], {
@@ -137,12 +138,22 @@ async function startSignIn() {
   await expect.poll(() => browser.opened.length, { timeout: 60_000 }).toBe(1);
   const [{ origin, pathname, searchParams } = new URL("none:")] = browser.opened;
   const asked = Object.fromEntries(searchParams);
-  /** Answers as the authority does: by a form that the browser posts, not in an address that it keeps. */
+  /** Answers the last window as the authority does: by a form that the browser posts, not in an address that it keeps. */
   const respond = (fields: Readonly<Record<string, string>>) => {
-    const body = new URLSearchParams({ ...fields, state: asked.state ?? "" });
-    return fetch(`${asked.redirect_uri}/`, { method: "POST", body });
+    const { redirect_uri, state = "" } = Object.fromEntries(browser.opened.at(-1)?.searchParams ?? []);
+    return fetch(`${redirect_uri}/`, { method: "POST", body: new URLSearchParams({ ...fields, state }) });
   };
   return { child, entra, opened: browser.opened, address: origin + pathname, asked, respond };
+}
+
+/** Returns a function that calls the console, which prints its address after the sign-in. */
+function consoleOf(child: { readonly stdout: Readable }): (path: string) => Promise<Response> {
+  const printed = once(createInterface({ input: child.stdout }), "line");
+  return async path => {
+    const [line] = await printed;
+    const console = new URL(/^Console: (\S+)$/.exec(line)?.[1] ?? "");
+    return fetch(new URL(path, console), { headers: { "x-console": console.hash.replace("#key=", "") } });
+  };
 }
 
 describe.runIf(process.platform === "linux")("an operator who signs in by a browser", () => {
@@ -157,13 +168,9 @@ describe.runIf(process.platform === "linux")("an operator who signs in by a brow
       redirect_uri: expect.stringMatching(/^http:\/\/localhost:\d+$/),
     });
     expect(asked.scope?.split(" ")).toContain("api://local/.default");
-    const printed = once(createInterface({ input: child.stdout }), "line");
+    const console = consoleOf(child);
     expect((await respond({ code: "the-code" })).status).toBe(200);
-    const [line] = await printed;
-    const console = new URL(/^Console: (\S+)$/.exec(line)?.[1] ?? "");
-    const headers = { "x-console": console.hash.replace("#key=", "") };
-    const facts = await (await fetch(new URL("/api/facts", console), { headers })).json();
-    expect(facts).toMatchObject({
+    expect(await (await console("/api/facts")).json()).toMatchObject({
       roles: { core: expect.arrayContaining(["admin"]), connector: expect.arrayContaining(["call"]) },
     });
     const [form, ...others] = entra.forms;
@@ -177,6 +184,22 @@ describe.runIf(process.platform === "linux")("an operator who signs in by a brow
     expect(createHash("sha256").update(verifier).digest("base64url")).toBe(asked.code_challenge);
     expect([others, opened.length]).toEqual([[], 1]);
     expect(new Set(entra.asked)).toEqual(new Set([`${authority}:443`]));
+  });
+
+  test("gets one other window when the sign-in has expired, and an error in place of more if that one fails", async () => {
+    // Each token is renewed at the next call, and the authority has given nothing to renew it with.
+    const { child, opened, respond } = await startSignIn({ expiresInSeconds: 60 });
+    const console = consoleOf(child);
+    await respond({ code: "the-code" });
+    const calls = Promise.all([console("/api/host/core/users"), console("/api/host/core/otpkeys")]);
+    await expect.poll(() => opened.length, { timeout: 60_000 }).toBe(2);
+    await respond({ error: "access_denied", error_description: "AADSTS70043: The sign-in has expired." });
+    for (const response of [...(await calls), await console("/api/host/core/users")]) {
+      expect(await response.json()).toEqual({
+        error: expect.stringMatching(/the sign-in failed, start the command again: .*AADSTS70043/i),
+      });
+    }
+    expect(opened).toHaveLength(2);
   });
 
   test("shows why the tenant refuses, and no other window is opened", async () => {
