@@ -72,6 +72,16 @@ export const userParams = z.object({ user });
 export const keyParams = z.object({ prefix });
 export const userKeyParams = z.object({ user, prefix });
 
+/** What the endpoints of users, and of one user, have in common. */
+export const ofUsers = { access: "caller", tag: "Users" } as const;
+export const ofUser = { ...ofUsers, params: userParams };
+
+/** What the endpoints of OTP keys have in common: of all, of one, of those of a user, and of one of a user. */
+export const ofKeys = { access: "caller", tag: "OTP keys" } as const;
+export const ofKey = { ...ofKeys, params: keyParams };
+export const ofUserKeys = { ...ofKeys, params: userParams };
+export const ofUserKey = { ...ofKeys, params: userKeyParams };
+
 /** Returns a schema of an optional text. Null counts as absent (G4). */
 export const optionalText = (description: string) =>
   z.preprocess(value => value ?? undefined, z.string().optional()).meta({ description });

@@ -3,38 +3,39 @@ import { findLiveSession, type LiveSession, sessionRequired } from "../../lib/au
 import type { Api, Identify } from "../../lib/platform/http/api.ts";
 import { type TokenContext, tokenEndpoints } from "../../lib/platform/http/authenticate/token-endpoints.ts";
 import type { RoleEndpoint } from "../../lib/platform/http/endpoint.ts";
-import { assignOwnOtpkey } from "./client/assign-own-otpkey.ts";
-import { authenticate } from "./client/authenticate.ts";
-import { changePassword } from "./client/change-password.ts";
 import { checkOrigin } from "./client/check-origin.ts";
-import { getStatus } from "./client/get-status.ts";
-import { login } from "./client/login.ts";
-import { logout } from "./client/logout.ts";
+import { assignOwnOtpkey, authenticate, changePassword } from "./client/credentials.ts";
+import { getStatus, login, logout } from "./client/sessions.ts";
 import type { AuthContext } from "./context.ts";
 import { attributeEndpoints } from "./core/attributes.ts";
-import { assignOtpkey } from "./core/otpkeys/assign-otpkey.ts";
-import { deleteOtpkey } from "./core/otpkeys/delete-otpkey.ts";
-import { disableOtpkey, enableOtpkey } from "./core/otpkeys/enable-otpkey.ts";
-import { getOtpkey, getUserOtpkey } from "./core/otpkeys/get-otpkey.ts";
-import { importOtpkey } from "./core/otpkeys/import-otpkey.ts";
-import { importOtpkeys } from "./core/otpkeys/import-otpkeys.ts";
-import { listOtpkeys } from "./core/otpkeys/list-otpkeys.ts";
-import { listUserOtpkeys } from "./core/otpkeys/list-user-otpkeys.ts";
-import { setValidity } from "./core/otpkeys/set-validity.ts";
-import { issueTemporaryCode, revokeTemporaryCode } from "./core/otpkeys/temporary-code.ts";
-import { unassignOtpkey } from "./core/otpkeys/unassign-otpkey.ts";
-import { createUser } from "./core/users/create-user.ts";
-import { deleteUser } from "./core/users/delete-user.ts";
-import { disableUser, enableUser } from "./core/users/enable-user.ts";
-import { endSessions } from "./core/users/end-sessions.ts";
-import { getLock } from "./core/users/get-lock.ts";
-import { getUser } from "./core/users/get-user.ts";
-import { importUsers } from "./core/users/import-users.ts";
-import { listUsers } from "./core/users/list-users.ts";
-import { renameUser } from "./core/users/rename-user.ts";
-import { resetPassword } from "./core/users/reset-password.ts";
-import { unlockUser } from "./core/users/unlock-user.ts";
-import { validateUser } from "./core/users/validate-user.ts";
+import { importOtpkey, importOtpkeys } from "./core/import-otpkeys.ts";
+import { importUsers } from "./core/import-users.ts";
+import {
+  disableOtpkey,
+  enableOtpkey,
+  issueTemporaryCode,
+  revokeTemporaryCode,
+  setValidity,
+} from "./core/otpkey-state.ts";
+import {
+  assignOtpkey,
+  deleteOtpkey,
+  getOtpkey,
+  getUserOtpkey,
+  listOtpkeys,
+  listUserOtpkeys,
+  unassignOtpkey,
+} from "./core/otpkeys.ts";
+import {
+  disableUser,
+  enableUser,
+  endSessions,
+  getLock,
+  resetPassword,
+  unlockUser,
+  validateUser,
+} from "./core/user-access.ts";
+import { createUser, deleteUser, getUser, listUsers, renameUser } from "./core/users.ts";
 import { refuseClient, refuseCore } from "./errors.ts";
 
 /**

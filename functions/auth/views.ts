@@ -4,7 +4,14 @@ import { importedSchemes } from "../../lib/auth/passwords/imported-hash.ts";
 import type { Lock } from "../../lib/auth/sign-in/throttle.ts";
 import type { OtpKey } from "../../lib/auth/store.ts";
 import { type Caller, hasRole } from "../../lib/platform/caller.ts";
+import { noContent, type Reply } from "../../lib/platform/http/call.ts";
 import { omitUndefined } from "../../lib/platform/omit-undefined.ts";
+
+/** Returns the response without a body to a change, after it. */
+export const noContentAfter = async (change: Promise<unknown>): Promise<Reply> => {
+  await change;
+  return noContent;
+};
 
 const id = z.int().min(1).describe("Unique number, which never changes.");
 const name = z.string().describe("Unique username.");

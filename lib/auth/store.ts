@@ -112,9 +112,9 @@ export interface OtpKeyFilter {
 
 /** The owner of attributes. Both fields together mean the OTP key, if it is assigned to that user (A14). */
 export type AttributeOwner =
-  | { readonly user: UserRef; readonly otpkey?: undefined }
-  | { readonly user?: undefined; readonly otpkey: string }
-  | { readonly user: UserRef; readonly otpkey: string };
+  | { readonly user: UserRef; readonly prefix?: undefined }
+  | { readonly user?: undefined; readonly prefix: string }
+  | { readonly user: UserRef; readonly prefix: string };
 
 export interface OtpKey {
   readonly id: number;

@@ -1,10 +1,8 @@
 import * as z from "zod";
 import type { AttributeOwner } from "../../../lib/auth/store.ts";
-import type { UserRef } from "../../../lib/auth/users/username.ts";
 import { Fault, invalidRequest } from "../../../lib/platform/fault.ts";
 import { noContent, ok } from "../../../lib/platform/http/call.ts";
 import { endpoint, type RoleEndpoint, type Route } from "../../../lib/platform/http/endpoint.ts";
-import type { Fields } from "../../../lib/platform/log.ts";
 import type { AuthContext } from "../context.ts";
 import { attribute, attributeKeyParam, keyParams, userKeyParams, userParams } from "../inputs.ts";
 import { attributesView } from "../views.ts";
@@ -31,27 +29,12 @@ const owners = {
   },
 } as const;
 
-interface OwnerParams {
-  readonly user?: UserRef | undefined;
-  readonly prefix?: string | undefined;
-}
-
 interface Owner {
   readonly noun: string;
-  readonly params: z.ZodType<OwnerParams>;
-  readonly withKey: z.ZodType<OwnerParams & { readonly key: string }>;
+  readonly params: z.ZodType<AttributeOwner>;
+  readonly withKey: z.ZodType<AttributeOwner & { readonly key: string }>;
   readonly bases: readonly string[];
 }
-
-/** Returns the owner of a path's attributes. A path with user and OTP key means the OTP key's attributes (A14). */
-function ownerOf({ user, prefix: otpkey }: OwnerParams): AttributeOwner {
-  if (otpkey !== undefined) return user === undefined ? { otpkey } : { user, otpkey };
-  if (user !== undefined) return { user };
-  throw noSuchOwner();
-}
-
-/** Returns the owner as audit events name it. The value of an attribute is never logged (A12). */
-const ownerFields = ({ user, otpkey: prefix }: AttributeOwner): Fields => ({ user, prefix });
 
 const noSuchOwner = (): Fault => new Fault("not_found", "There is no such user, otpkey or assignment.");
 
@@ -76,7 +59,7 @@ function endpointsOf(
       params,
       answers: { 200: { description: "Values by key.", schema: attributesView } },
       handle: async ({ params }, { attributes }: AuthContext) => {
-        const all = await attributes.all(ownerOf(params));
+        const all = await attributes.all(params);
         if (all === undefined) throw noSuchOwner();
         return ok(all);
       },
@@ -91,13 +74,11 @@ function endpointsOf(
       body: attribute,
       answers: { 204: { description: "The attribute is set." } },
       handle: async ({ params, body }, { attributes, log }: AuthContext) => {
-        const owner = ownerOf(params);
-        const result = await attributes.set(owner, body.key, body.value);
+        const result = await attributes.set(params, body.key, body.value);
         if (result === undefined) throw noSuchOwner();
-        if (!result.ok) {
-          throw invalidRequest([{ path: "value", reason: result.reason }]);
-        }
-        log.info("attribute_set", { ...ownerFields(owner), key: body.key });
+        if (!result.ok) throw invalidRequest([{ path: "value", reason: result.reason }]);
+        // The value of an attribute is never logged (A12).
+        log.info("attribute_set", { ...params, key: body.key });
         return noContent;
       },
     }),
@@ -110,7 +91,7 @@ function endpointsOf(
       params: withKey,
       answers: { 200: { description: "The value, or null.", schema: z.string().nullable() } },
       handle: async ({ params }, { attributes }: AuthContext) => {
-        const value = await attributes.get(ownerOf(params), params.key);
+        const value = await attributes.get(params, params.key);
         if (value === undefined) throw noSuchOwner();
         return ok(value);
       },
@@ -124,9 +105,8 @@ function endpointsOf(
       params: withKey,
       answers: { 204: { description: "The attribute is not set any more." } },
       handle: async ({ params }, { attributes, log }: AuthContext) => {
-        const owner = ownerOf(params);
-        if (!(await attributes.remove(owner, params.key))) throw noSuchOwner();
-        log.info("attribute_deleted", { ...ownerFields(owner), key: params.key });
+        if (!(await attributes.remove(params, params.key))) throw noSuchOwner();
+        log.info("attribute_deleted", { ...params });
         return noContent;
       },
     }),

@@ -26,12 +26,12 @@ interface Change {
  */
 export function attributeTable(tables: AuthTables) {
   const change = (owner: AttributeOwner, change: Change): Promise<Parsed<Attributes> | undefined> =>
-    owner.otpkey === undefined
+    owner.prefix === undefined
       ? changeOfUser(tables, owner.user, change)
-      : changeOfKey(tables, owner.otpkey, owner.user, change);
+      : changeOfKey(tables, owner.prefix, owner.user, change);
 
   const all = async (owner: AttributeOwner): Promise<Attributes | undefined> => {
-    if (owner.otpkey !== undefined) return (await readOfKey(tables, owner.otpkey, owner.user))?.value;
+    if (owner.prefix !== undefined) return (await readOfKey(tables, owner.prefix, owner.user))?.value;
     const id = await locateUser(tables, owner.user);
     return id === undefined ? undefined : (await readOfUser(tables, owner.user, id))?.value;
   };

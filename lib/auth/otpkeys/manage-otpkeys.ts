@@ -95,15 +95,9 @@ export async function setKeyEnabled(prefix: string, enabled: boolean, deps: Auth
 const signInDurationMs = 1000;
 
 /**
- * Disables an OTP key and ends the sessions that were opened with it, also those of former users. Searches a second
- * time for sessions of sign-ins that were in progress. Throws Fault `not_found`.
+ * Ends the sessions that were opened with a disabled OTP key, also those of former users. Searches a second time for
+ * sessions of sign-ins that were in progress.
  */
-export async function disableKeyAndEndSessions(prefix: string, deps: AuthDeps): Promise<void> {
-  await setKeyEnabled(prefix, false, deps);
-  await endKeySessions(prefix, deps);
-}
-
-/** Ends the sessions that were opened with a disabled OTP key. */
 export async function endKeySessions(prefix: string, deps: AuthDeps): Promise<void> {
   const ended = await deps.sessions.endByPrefix(prefix);
   await deps.sleep(signInDurationMs);

@@ -173,7 +173,7 @@ describe("the role of a static API token", () => {
     const other = { ...hotpKey({ prefix }).fields, replace: "true" };
     expect(await auth.post("/core/otpkeys", other, as("import"))).toMatchObject({
       status: 403,
-      body: { error: "The API token has the role import; `replace` needs the role admin." },
+      body: { error: "To use `replace`, the API token needs the role admin." },
     });
     expect((await auth.post("/core/otpkeys", other, as("admin"))).status).toBe(200);
     expect(await auth.post(`/core/otpkeys/${newPrefix()}/delete`, {}, as("import"))).toMatchObject(

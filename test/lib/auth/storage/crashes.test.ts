@@ -52,7 +52,7 @@ const set: Act = (store, { user, value }) => store.attributes.set({ user: named(
 const setNext: Act = (store, { user, next }) => store.attributes.set({ user: named(user) }, "a", next);
 const unset: Act = (store, { user }) => store.attributes.remove({ user: named(user) }, "a");
 const rename: Act = (store, { user, other }) => store.users.rename(named(user), username(other));
-const describeKey: Act = (store, { prefix }) => store.attributes.set({ otpkey: prefix }, "colour", "black");
+const describeKey: Act = (store, { prefix }) => store.attributes.set({ prefix }, "colour", "black");
 const disable: Act = async (store, { prefix }) => {
   const key = await store.otpkeys.find(prefix);
   return key && store.otpkeys.save(key, { ...key.value, enabled: false });
@@ -241,7 +241,7 @@ describe("a crash at any storage call leaves nothing wrong, and what it leaves g
       await createKey(store, of);
       expect(await store.otpkeys.view(of.prefix)).toMatchObject({ attributes: {} });
       expect(await store.otpkeys.findHolders(of.prefix)).toMatchObject({ userIds: [] });
-      expect(await store.attributes.set({ otpkey: of.prefix }, "colour", "white")).toMatchObject({ ok: true });
+      expect(await store.attributes.set({ prefix: of.prefix }, "colour", "white")).toMatchObject({ ok: true });
       await expectHealed(of);
     });
   });

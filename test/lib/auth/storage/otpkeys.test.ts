@@ -77,7 +77,7 @@ describe("an assignment", () => {
 describe("a key's attributes", () => {
   test("keep to their limits, also if several callers write at once", async () => {
     const { prefix } = (await created()).value;
-    const owner = { otpkey: prefix };
+    const owner = { prefix };
     const sets = Array.from({ length: 12 }, (_, n) =>
       (n % 2 ? store : another).attributes.set(owner, `k${n}`, "x".repeat(32_700)),
     );

@@ -87,7 +87,7 @@ describe("storage calls one after another, without contention", () => {
     ["its user's id", "id", 2],
     ["its user's name", "name", 3],
   ] as const)("a key's attribute through %s: set and deleted by %3$d", async (_, way, depth) => {
-    const owner = way === undefined ? { otpkey: "ubhe0001" } : { user: by[way], otpkey: "ubhe0001" };
+    const owner = way === undefined ? { prefix: "ubhe0001" } : { user: by[way], prefix: "ubhe0001" };
     expect(await depthOf(() => store.attributes.set(owner, "colour", "black"))).toBe(depth);
     expect(await depthOf(() => store.attributes.set(owner, "colour", "white"))).toBe(depth);
     expect(await depthOf(() => store.attributes.remove(owner, "colour"))).toBe(depth);

@@ -1,12 +1,13 @@
 import * as z from "zod";
-import type { BatchKey } from "../../../../lib/auth/otpkeys/import-keys.ts";
-import { importProblems } from "../../../../lib/auth/otpkeys/imported-key.ts";
-import { totpAlgorithms } from "../../../../lib/auth/otpkeys/kinds/contract.ts";
-import { base32ToBytes } from "../../../../lib/auth/otpkeys/kinds/encodings.ts";
-import { otpKindNames } from "../../../../lib/auth/otpkeys/kinds/kinds.ts";
-import { type Caller, hasRole } from "../../../../lib/platform/caller.ts";
-import { Fault, type Problem } from "../../../../lib/platform/fault.ts";
-import { problemsOf } from "../../../../lib/platform/http/parse/problems.ts";
+import type { BatchKey } from "../../../lib/auth/otpkeys/import-keys.ts";
+import { importProblems } from "../../../lib/auth/otpkeys/imported-key.ts";
+import { totpAlgorithms } from "../../../lib/auth/otpkeys/kinds/contract.ts";
+import { base32ToBytes } from "../../../lib/auth/otpkeys/kinds/encodings.ts";
+import { otpKindNames } from "../../../lib/auth/otpkeys/kinds/kinds.ts";
+import { type Caller, hasRole } from "../../../lib/platform/caller.ts";
+import type { Problem } from "../../../lib/platform/fault.ts";
+import { problemsOf } from "../../../lib/platform/http/parse/problems.ts";
+import { requireAdmin } from "../errors.ts";
 import {
   optionalFlag,
   optionalInput,
@@ -16,7 +17,7 @@ import {
   usernameField,
   validityFields,
   wholeNumberInput,
-} from "../../inputs.ts";
+} from "../inputs.ts";
 
 const hex = z
   .string()
@@ -75,18 +76,6 @@ export const importFields = fields
   })
   .meta({ id: importFieldsId });
 
-/** Throws Fault `forbidden` for a role below `admin`: another secret would take over an OTP key that is in use. */
-function requireRoleToReplace(caller: Caller): void {
-  if (hasRole(caller, "admin")) return;
-  throw new Fault(
-    "forbidden",
-    `The API token has the role ${caller.roles?.join()}; \`replace\` needs the role admin.`,
-    {
-      reason: "no_role",
-    },
-  );
-}
-
 type ImportFields = z.output<typeof importFields>;
 
 /** Returns the part of an import that can be checked without the stored OTP key. */
@@ -108,7 +97,8 @@ const toDraft = (given: Omit<ImportFields, "prefix">) => {
 export function toImportedKey(given: ImportFields, caller: Caller): BatchKey {
   const { prefix, replace = false, username } = given;
   const isAdmin = hasRole(caller, "admin");
-  if (replace) requireRoleToReplace(caller);
+  // Another secret would take over an OTP key that is in use.
+  if (replace) requireAdmin(caller, "use `replace`");
   return {
     ...toDraft(given),
     prefix,

@@ -5,17 +5,17 @@ import {
   parseAttributeKey,
   parseAttributeValue,
   withAttribute,
-} from "../../../../lib/auth/attributes/attributes.ts";
-import { parseImportedHash } from "../../../../lib/auth/passwords/imported-hash.ts";
-import { maxAssignedKeys } from "../../../../lib/auth/store.ts";
-import { type ImportedUser, importUsers as importAll } from "../../../../lib/auth/users/import-users.ts";
-import { Fault, invalidRequest, type Problem } from "../../../../lib/platform/fault.ts";
-import { ok } from "../../../../lib/platform/http/call.ts";
-import { endpoint } from "../../../../lib/platform/http/endpoint.ts";
-import { problemsOf, safeParse } from "../../../../lib/platform/http/parse/problems.ts";
-import type { AuthContext } from "../../context.ts";
-import { optionalFlag, optionalInput, parsed, prefixField, usernameField } from "../../inputs.ts";
-import { importOutcome, outcomeFields } from "../import-outcome.ts";
+} from "../../../lib/auth/attributes/attributes.ts";
+import { parseImportedHash } from "../../../lib/auth/passwords/imported-hash.ts";
+import { maxAssignedKeys } from "../../../lib/auth/store.ts";
+import { type ImportedUser, importUsers as importAll } from "../../../lib/auth/users/import-users.ts";
+import { Fault, invalidRequest, type Problem } from "../../../lib/platform/fault.ts";
+import { ok } from "../../../lib/platform/http/call.ts";
+import { endpoint } from "../../../lib/platform/http/endpoint.ts";
+import { problemsOf, safeParse } from "../../../lib/platform/http/parse/problems.ts";
+import type { AuthContext } from "../context.ts";
+import { ofUsers, optionalFlag, optionalInput, parsed, prefixField, usernameField } from "../inputs.ts";
+import { importOutcome, outcomeFields } from "./import-outcome.ts";
 
 /** Hashes of passwords take the time of a call: about 2 seconds of one core. */
 const maxUsers = 100;
@@ -99,10 +99,9 @@ const result = z.lazy(() =>
 
 /** Imports up to 100 users, with passwords or hashes of them, attributes and OTP keys (A25). */
 export const importUsers = endpoint({
+  ...ofUsers,
   routes: ["POST /users/batch"],
-  access: "caller",
   role: "admin",
-  tag: "Users",
   summary: "Import up to 100 users",
   description:
     "Creates a list of users, as they were on another server. Send it as JSON. Each user is created with password, " +

@@ -1,13 +1,16 @@
 import * as z from "zod";
 import {
+  clearedSessionCookie,
   deviceCookie,
   presentedDeviceToken,
   presentedSession,
   sessionCookie,
 } from "../../../lib/auth/sessions/cookies.ts";
-import { rememberDevice } from "../../../lib/auth/sessions/manage-sessions.ts";
+import { type LiveSession, rememberDevice } from "../../../lib/auth/sessions/manage-sessions.ts";
+import { unixSeconds } from "../../../lib/auth/sessions/session.ts";
 import { changeRequired, invalidCredentials } from "../../../lib/auth/sign-in/change-password.ts";
 import { signIn } from "../../../lib/auth/sign-in/sign-in.ts";
+import { ok } from "../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../context.ts";
 import { deviceHeader, loginFields } from "./credentials.ts";
@@ -55,13 +58,55 @@ export const login = endpoint({
     if (!result.granted && result.mustChange) throw await changeRequired(result.mustChange, context);
     if (!result.granted || result.session === undefined) throw invalidCredentials();
     const { session } = result;
-    const cookies = [sessionCookie(session, secureCookie)];
     const device = body.remember_device ? await rememberDevice(result.user.value, deviceToken, context) : undefined;
-    if (device === undefined) return { status: 200, body: { session }, cookies };
-    return {
-      status: 200,
-      body: { session, device },
-      cookies: [...cookies, deviceCookie(device, secureCookie, deviceMs)],
-    };
+    const cookies = [
+      sessionCookie(session, secureCookie),
+      ...(device === undefined ? [] : [deviceCookie(device, secureCookie, deviceMs)]),
+    ];
+    return { status: 200, body: { session, device }, cookies };
+  },
+});
+
+const statusBody = z
+  .object({
+    username: z.string().describe("The username as it was created."),
+    user_id: z.int().min(1).describe("The numeric id of the user."),
+    prefix: z.string().nullable().describe("Prefix of the otpkey whose OTP was used at the login, or null."),
+    _accessed_time: z.number().describe("Time of this request in Unix seconds."),
+    _creation_time: z.number().describe("Time of the login in Unix seconds."),
+  })
+  .meta({ id: "SessionStatus" });
+
+/** Returns the session (specification sections 2 and 4). */
+export const getStatus = endpoint({
+  routes: ["GET /status", "POST /status"],
+  access: "session",
+  tag: "Sessions",
+  summary: "Inspect the session",
+  description:
+    "Returns the user of the session and the times of the sign-in and of this call. The call extends the session.",
+  answers: { 200: { description: "The session.", schema: statusBody } },
+  handle: async (_, context: AuthContext, { session: { session, user } }: { session: LiveSession }) => {
+    return ok({
+      username: user.value.name,
+      user_id: user.value.id,
+      prefix: session.value.prefix ?? null,
+      _accessed_time: unixSeconds(context.now()),
+      _creation_time: unixSeconds(session.value.createdAt),
+    });
+  },
+});
+
+/** Ends the session (specification sections 3 and 4). */
+export const logout = endpoint({
+  routes: ["POST /logout", "GET /logout"],
+  access: "session_without_refresh",
+  tag: "Sessions",
+  summary: "End the session",
+  description: "Ends the session and deletes the cookie.",
+  answers: { 200: { description: "The session has ended.", headers: ["set-cookie"], schema: z.literal(true) } },
+  handle: async (_, { sessions, rules }: AuthContext, { session }: { session: LiveSession }) => {
+    await sessions.end(session.key);
+    return { status: 200, body: true, cookies: [clearedSessionCookie(rules.secureCookie)] };
   },
 });

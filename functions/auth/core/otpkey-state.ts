@@ -1,0 +1,126 @@
+import * as z from "zod";
+import {
+  issueTemporaryCode as issue,
+  revokeTemporaryCode as revoke,
+} from "../../../lib/auth/otpkeys/issue-temporary-code.ts";
+import { endKeySessions, setKeyEnabled } from "../../../lib/auth/otpkeys/manage-otpkeys.ts";
+import { setValidity as set } from "../../../lib/auth/otpkeys/validity.ts";
+import { noContent } from "../../../lib/platform/http/call.ts";
+import { endpoint } from "../../../lib/platform/http/endpoint.ts";
+import type { AuthContext } from "../context.ts";
+import { requireAdmin } from "../errors.ts";
+import {
+  ofKey,
+  optionalFlag,
+  optionalInput,
+  requiredTime,
+  toValidity,
+  validityFields,
+  wholeNumberInput,
+} from "../inputs.ts";
+import { noContentAfter } from "../views.ts";
+
+/** Enables an OTP key and clears its stop (A10, A12). */
+export const enableOtpkey = endpoint({
+  ...ofKey,
+  routes: ["POST /otpkeys/{prefix}/enable"],
+  role: "support",
+  summary: "Enable an otpkey, also one that wrong OTPs stopped",
+  description:
+    "Enables an OTP key that was disabled. Also clears its count of wrong OTPs, the stop after too many of them, and " +
+    "the throttle of attempts without a username under its prefix. A stopped OTP key that is not disabled has " +
+    "`enabled: true` and `stopped: true`.",
+  answers: { 204: { description: "Enabled." } },
+  handle: ({ params }, context: AuthContext) => noContentAfter(setKeyEnabled(params.prefix, true, context)),
+});
+
+const endSessionsField = optionalFlag("Whether to end the sessions that were opened with the otpkey; default: false.");
+
+/** Disables an OTP key, and on request ends its sessions. */
+export const disableOtpkey = endpoint({
+  ...ofKey,
+  routes: ["POST /otpkeys/{prefix}/disable"],
+  role: "support",
+  summary: "Disable an otpkey",
+  description:
+    "OTPs of a disabled OTP key are refused. Use this for a lost key, with `end_sessions=true` to end the " +
+    "sessions that it opened. The assignments and attributes stay, and so does a temporary code of the OTP key: " +
+    "`DELETE` of the code revokes it.",
+  body: z.object({ end_sessions: endSessionsField }),
+  answers: { 204: { description: "Disabled." } },
+  handle: async ({ params, body }, context: AuthContext) => {
+    await setKeyEnabled(params.prefix, false, context);
+    if (body.end_sessions) await endKeySessions(params.prefix, context);
+    return noContent;
+  },
+});
+
+/** Sets the time in which OTPs of an OTP key are accepted (A10). */
+export const setValidity = endpoint({
+  ...ofKey,
+  routes: ["POST /otpkeys/{prefix}/validity"],
+  role: "admin",
+  summary: "Set the time in which OTPs of an otpkey are accepted",
+  description:
+    "OTPs are accepted from `valid_from` on and before `valid_until`. A limit that is not given is removed. OTPs at " +
+    "another time are refused and used up, and the user still needs an OTP to sign in.",
+  body: z.object(validityFields),
+  answers: { 204: { description: "Set." } },
+  handle: ({ params, body }, context: AuthContext) => noContentAfter(set(params.prefix, toValidity(body), context)),
+});
+
+const maxUses = 100;
+
+const issued = z
+  .object({
+    code: z.string().describe("What the user types in place of an OTP. It is shown only once."),
+    uses: z.int().min(1).describe("How often the code is accepted."),
+    valid_until: z.iso.datetime().describe("The code is accepted before this time."),
+  })
+  .meta({ id: "TemporaryCode" });
+
+/** Disables a lost OTP key and issues a code in place of its OTPs (A21). */
+export const issueTemporaryCode = endpoint({
+  ...ofKey,
+  routes: ["POST /otpkeys/{prefix}/temporary-code"],
+  role: "support",
+  summary: "Disable a lost otpkey and issue a temporary code",
+  description:
+    "Disables the OTP key and returns a random code that its users type as the OTP, together with their username. " +
+    "The code is accepted `uses` times before `valid_until`, and replaces an earlier one. It is shown only in this " +
+    "response; the service keeps a hash. Until the OTP key is enabled again, its users need an OTP, also after the " +
+    "code has expired. Enabling the OTP key revokes the code. Where `AUTH_ALLOW_EMPTY_PASSWORD` is true, the call needs " +
+    "the role `admin`, because the code can be the only factor of a user.",
+  body: z.object({
+    uses: optionalInput(
+      wholeNumberInput({ minimum: 1, maximum: maxUses }).refine(value => value >= 1 && value <= maxUses, {
+        error: `must be a whole number from 1 to ${maxUses}`,
+      }),
+    ).describe(`How often the code is accepted, 1 to ${maxUses}; default: 1.`),
+    valid_until: requiredTime(
+      "The code is accepted before this time, ISO 8601; at most 31 days away, and within the validity of the otpkey.",
+    ),
+    end_sessions: endSessionsField,
+  }),
+  answers: { 201: { description: "The code.", schema: issued } },
+  handle: async ({ params: { prefix }, body }, context: AuthContext, { caller }) => {
+    // By the code alone the caller could sign in as a user without a password.
+    if (context.rules.allowEmptyPassword)
+      requireAdmin(caller, "issue a temporary code where users may sign in without a password");
+    const { uses = 1, valid_until: validUntil, end_sessions } = body;
+    const code = await issue(prefix, { uses, validUntil }, context);
+    if (end_sessions) await endKeySessions(prefix, context);
+    return { status: 201, body: { code, uses, valid_until: validUntil } };
+  },
+});
+
+/** Revokes the temporary code of an OTP key. */
+export const revokeTemporaryCode = endpoint({
+  ...ofKey,
+  routes: ["DELETE /otpkeys/{prefix}/temporary-code", "POST /otpkeys/{prefix}/temporary-code/delete"],
+  role: "support",
+  summary: "Revoke the temporary code of an otpkey",
+  description: "Revokes the code. The OTP key stays disabled, and its users still need an OTP.",
+  answers: { 204: { description: "Revoked." } },
+  handle: ({ params }, context: AuthContext) => noContentAfter(revoke(params.prefix, context)),
+});

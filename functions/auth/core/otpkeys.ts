@@ -1,0 +1,166 @@
+import * as z from "zod";
+import * as manage from "../../../lib/auth/otpkeys/manage-otpkeys.ts";
+import { isPrefix, parsePrefix, prefixMaxLength } from "../../../lib/auth/otpkeys/prefix.ts";
+import { noSuchUser } from "../../../lib/auth/users/manage-users.ts";
+import type { UserRef } from "../../../lib/auth/users/username.ts";
+import type { Caller } from "../../../lib/platform/caller.ts";
+import { ok, type Reply } from "../../../lib/platform/http/call.ts";
+import { endpoint } from "../../../lib/platform/http/endpoint.ts";
+import { omitUndefined } from "../../../lib/platform/omit-undefined.ts";
+import type { AuthContext } from "../context.ts";
+import { assignment, ofKey, ofKeys, ofUserKey, ofUserKeys, optionalFlag } from "../inputs.ts";
+import { listReply, notFromLink, otherParameters, paging, pastTime, requirePast } from "../paging.ts";
+import { noContentAfter, otpkeySummary, otpkeyView, toOtpkeyView } from "../views.ts";
+
+/** Assigns an OTP key (specification section 4). */
+export const assignOtpkey = endpoint({
+  ...ofUserKeys,
+  routes: ["POST /users/{user}/otpkeys", "POST /user/{user}/otpkeys"],
+  role: "admin",
+  summary: "Assign an otpkey to a user; an unknown prefix creates the otpkey",
+  description:
+    "Assigns an OTP key to a user, by its prefix or by any OTP of it, which is not used up. If no OTP key has the " +
+    "prefix, the call creates one: of kind `remote` if validation servers are configured, which check its OTPs, else " +
+    "without a secret, so that its OTPs are refused until the secret is imported. An OTP key can be assigned to " +
+    "several users. A text that ends in six digits can be a prefix or an OTP: an otpkey with this " +
+    "prefix comes first, then one whose OTP it can be. A text that looks like an OTP creates no otpkey: 400.",
+  body: assignment,
+  answers: { 204: { description: "Assigned." } },
+  handle: ({ params, body }, context: AuthContext) =>
+    noContentAfter(manage.assignGivenKey(params.user, body.otpkey, context)),
+});
+
+/** Lists the prefixes of a user's OTP keys (A10). */
+export const listUserOtpkeys = endpoint({
+  ...ofUserKeys,
+  routes: ["GET /users/{user}/otpkeys", "GET /user/{user}/otpkeys"],
+  role: "read",
+  summary: "List the otpkeys of a user",
+  description: "Returns the prefixes of the OTP keys that are assigned to the user.",
+  answers: { 200: { description: "Prefixes of the otpkeys.", schema: z.array(z.string()) } },
+  handle: async ({ params }, { users }: AuthContext) => {
+    const user = await users.find(params.user);
+    if (user === undefined) throw noSuchUser();
+    return ok(user.value.otpkeys.map(({ prefix }) => prefix));
+  },
+});
+
+/** Returns an OTP key (specification section 4). */
+export const getOtpkey = endpoint({
+  ...ofKey,
+  routes: ["GET /otpkeys/{prefix}"],
+  role: "read",
+  summary: "View an otpkey",
+  description: "Returns the OTP key with its attributes and its users. The secret is never returned.",
+  answers: { 200: { description: "The otpkey.", schema: otpkeyView } },
+  handle: ({ params }, context: AuthContext, { caller }) => view(params, caller, context),
+});
+
+/** Returns an OTP key of a user; 404 if it is not assigned to the user (specification section 4, rule 1). */
+export const getUserOtpkey = endpoint({
+  ...ofUserKey,
+  routes: ["GET /users/{user}/otpkeys/{prefix}", "GET /user/{user}/otpkeys/{prefix}"],
+  role: "read",
+  summary: "View an otpkey of a user",
+  description:
+    "Returns an OTP key of the user with its attributes. Responds 404 if the OTP key exists and is not assigned " +
+    "to the user.",
+  answers: { 200: { description: "The otpkey.", schema: otpkeyView } },
+  handle: ({ params }, context: AuthContext, { caller }) => view(params, caller, context),
+});
+
+/** Maximum number of users in the view: each is read. */
+const maxUsers = 10;
+
+/** @param user whose OTP key it must be, if the path has one */
+async function view(
+  { prefix, user }: { readonly prefix: string; readonly user?: UserRef },
+  caller: Caller,
+  { otpkeys, users }: AuthContext,
+): Promise<Reply> {
+  const [found, holders] = await Promise.all([
+    otpkeys.view(prefix, user),
+    users.list({ top: maxUsers }, { attributes: new Map(), otpkey: prefix }),
+  ]);
+  if (found === undefined) throw manage.noSuchKey();
+  const { entries } = holders;
+  return ok({
+    ...toOtpkeyView(found.key.value, found.attributes, caller),
+    ...(entries.length > 0 && { users: entries }),
+  });
+}
+
+/** Unassigns an OTP key; the key itself does not change (specification section 4, rule 2). */
+export const unassignOtpkey = endpoint({
+  ...ofUserKey,
+  routes: [
+    "DELETE /users/{user}/otpkeys/{prefix}",
+    "POST /users/{user}/otpkeys/{prefix}/delete",
+    "DELETE /user/{user}/otpkeys/{prefix}",
+    "POST /user/{user}/otpkeys/{prefix}/delete",
+  ],
+  role: "admin",
+  summary: "Unassign an otpkey from a user",
+  description:
+    "Removes the assignment. The OTP key keeps its state and its attributes, and stays assigned to other users.",
+  answers: { 204: { description: "Unassigned." } },
+  handle: ({ params: { user, prefix } }, context: AuthContext) =>
+    noContentAfter(manage.unassignKey(user, prefix, context)),
+});
+
+/** Deletes an OTP key, its data and every assignment (specification section 4, rule 3). */
+export const deleteOtpkey = endpoint({
+  ...ofKey,
+  routes: ["DELETE /otpkeys/{prefix}", "POST /otpkeys/{prefix}/delete"],
+  role: "admin",
+  summary: "Delete an otpkey, its data and every assignment",
+  description: "Deletes the OTP key with its secret, its attributes and the assignments to all users.",
+  answers: { 204: { description: "Deleted." } },
+  handle: ({ params: { prefix } }, context: AuthContext) => noContentAfter(manage.deleteKey(prefix, context)),
+});
+
+const query = z.object({
+  $top: paging.$top,
+  $skiptoken: z
+    .string()
+    .refine(text => isPrefix(text), { error: notFromLink })
+    .optional()
+    .describe("Start of the page, from the link to it."),
+  enabled: optionalFlag("Only enabled otpkeys, or only disabled ones."),
+  stopped: optionalFlag("Only otpkeys that wrong OTPs stopped, or only others."),
+  assigned: optionalFlag(
+    "Only otpkeys that a user has, or only those of the stock. An assignment that failed half-way counts for an hour.",
+  ),
+  $prefix: z
+    .string()
+    .transform(text => parsePrefix(text) ?? "")
+    .refine(text => text !== "", { error: `must be 1 to ${prefixMaxLength} letters and digits` })
+    .optional()
+    .describe("Beginning of the prefix."),
+  unused_since: pastTime("Only otpkeys that were created before this time and have had no valid OTP since."),
+});
+
+/** Lists OTP keys, all or filtered (A10, A11). */
+export const listOtpkeys = endpoint({
+  ...ofKeys,
+  routes: ["GET /otpkeys"],
+  role: "read",
+  summary: "List otpkeys",
+  description:
+    "Returns id, prefix and state of all OTP keys, or of those that match every filter. With `$top` the list is " +
+    'paged: follow the `Link` header with `rel="next"` until there is none. A page of a filtered list examines at ' +
+    "most 1,000 OTP keys, so it can have fewer entries than `$top`, even none.",
+  query,
+  answers: { 200: { description: "OTP keys, sorted by prefix.", headers: ["link"], schema: z.array(otpkeySummary) } },
+  handle: (
+    { query: { enabled, stopped, assigned, $prefix: beginning, unused_since, ...page } },
+    context: AuthContext,
+    { call },
+  ) => {
+    const { otpkeys, coreUrl, now } = context;
+    otherParameters(call, query, () => true);
+    requirePast("unused_since", unused_since, now());
+    const filter = omitUndefined({ enabled, stopped, assigned, beginning, unusedSince: unused_since });
+    return listReply(call, page, `${coreUrl(call.url)}/otpkeys`, range => otpkeys.list(range, filter));
+  },
+});

@@ -1,0 +1,158 @@
+import * as z from "zod";
+import { validateFactors } from "../../../lib/auth/sign-in/validate-factors.ts";
+import * as manage from "../../../lib/auth/users/manage-users.ts";
+import { readLock } from "../../../lib/auth/users/view-user.ts";
+import { noContent, ok } from "../../../lib/platform/http/call.ts";
+import { endpoint } from "../../../lib/platform/http/endpoint.ts";
+import { omitUndefined } from "../../../lib/platform/omit-undefined.ts";
+import type { AuthContext } from "../context.ts";
+import { mustChangeField, ofUser, optionalFlag, optionalOtp, optionalText } from "../inputs.ts";
+import { lastRefusal, noContentAfter, toLastRefusal } from "../views.ts";
+
+const issued = z
+  .object({
+    code: z.string().describe("What the user types in place of the old password. It is shown only once."),
+    valid_until: z.iso.datetime().describe("The code is accepted before this time."),
+  })
+  .meta({ id: "PasswordCode" });
+
+/** Sets a user's password and ends the user's sessions (specification section 4), or issues a code for it (A24). */
+export const resetPassword = endpoint({
+  ...ofUser,
+  routes: ["POST /users/{user}/reset"],
+  role: "admin",
+  summary: "Set a user's password and end the user's sessions",
+  description:
+    "Sets a new password without the current one, and ends the sessions of the user. An empty password means that " +
+    "the user cannot sign in with a password. With `must_change` the user has to change it before the next session." +
+    "\n\nWith `issue_code` and without a password, the old password ends, and the answer is a one-time code, with " +
+    "which the user sets a password that no one else knows: `POST /client/password` with `username`, `code` and " +
+    "`newpass`, and an OTP where a sign-in needs one. The code is accepted once, for an hour and five tries. Another " +
+    "reset replaces it; disabling or deleting the user ends it. The service keeps a keyed hash.",
+  body: z
+    .object({
+      password: z
+        .string()
+        .optional()
+        .meta({ description: "The new password. An empty one means no password. Required without `issue_code`." }),
+      must_change: mustChangeField,
+      issue_code: optionalFlag("Whether to issue a one-time code in place of a password; default: false."),
+    })
+    .superRefine(({ password, must_change, issue_code }, context) => {
+      const fail = (name: string, message: string) => context.addIssue({ code: "custom", path: [name], message });
+      if (!issue_code && password === undefined) fail("password", "is required");
+      if (issue_code && password !== undefined) fail("password", "must be absent with issue_code");
+      if (issue_code && must_change) fail("must_change", "must be absent with issue_code");
+    }),
+  answers: { 201: { description: "The code.", schema: issued }, 204: { description: "Changed." } },
+  handle: async ({ params, body: { password = "", must_change: mustChange, issue_code } }, context: AuthContext) => {
+    if (issue_code) {
+      const { code, validUntil } = await manage.issuePasswordCode(params.user, context);
+      return { status: 201, body: { code, valid_until: validUntil } };
+    }
+    await manage.resetPassword(params.user, { password, ...(mustChange && { mustChange }) }, context);
+    return noContent;
+  },
+});
+
+/** Reports separately whether a password and an OTP are the user's (specification section 4). */
+export const validateUser = endpoint({
+  ...ofUser,
+  routes: ["POST /users/{user}/validate", "GET /users/{user}/validate"],
+  role: "admin",
+  summary: "Check a password and an OTP of a user separately",
+  description:
+    "Reports separately whether the password and the OTP belong to the user. A valid OTP is used up. No session " +
+    "is created, and failed checks are not counted against the user. Does not tell whether the user is disabled.",
+  body: z.object({ password: optionalText("A password."), otp: optionalOtp("An OTP. It is used up.") }),
+  answers: {
+    200: {
+      description: "The result for each; false for one that was not given.",
+      schema: z.object({ valid_password: z.boolean(), valid_otp: z.boolean() }).meta({ id: "ValidationResult" }),
+    },
+  },
+  handle: async ({ params, body }, context: AuthContext) => {
+    const { validPassword, validOtp } = await validateFactors(params.user, body, context);
+    return ok({ valid_password: validPassword, valid_otp: validOtp });
+  },
+});
+
+/** Disables a user (A10). */
+export const disableUser = endpoint({
+  ...ofUser,
+  routes: ["POST /users/{user}/disable"],
+  role: "support",
+  summary: "Disable a user",
+  description:
+    "Signs the user out everywhere and refuses every sign-in, with the answer to a wrong password. Device tokens end " +
+    "too. Password, attributes and OTP keys stay.",
+  answers: { 204: { description: "Disabled." } },
+  handle: ({ params }, context: AuthContext) => noContentAfter(manage.setUserEnabled(params.user, false, context)),
+});
+
+/** Enables a disabled user. */
+export const enableUser = endpoint({
+  ...ofUser,
+  routes: ["POST /users/{user}/enable"],
+  role: "support",
+  summary: "Enable a user",
+  description: "The user can sign in again, with the same password and OTP keys. A lock of the username stays.",
+  answers: { 204: { description: "The user can sign in." } },
+  handle: ({ params }, context: AuthContext) => noContentAfter(manage.setUserEnabled(params.user, true, context)),
+});
+
+/** Ends all sessions of a user (A10). */
+export const endSessions = endpoint({
+  ...ofUser,
+  routes: ["POST /users/{user}/sessions/delete"],
+  role: "support",
+  summary: "End all sessions of a user",
+  description:
+    "Signs the user out everywhere. The user can sign in again at once; to prevent that, set a new password or " +
+    "disable the OTP key first.",
+  answers: { 204: { description: "Ended." } },
+  handle: ({ params }, context: AuthContext) => noContentAfter(manage.endSessions(params.user, context)),
+});
+
+const lock = z
+  .object({
+    failures: z.int().min(0).describe("Number of failed sign-ins since the last successful one."),
+    locked_until: z.iso.datetime().nullable().describe("Time until which every sign-in is refused, or null."),
+    running_attempts: z.int().min(0).describe("Number of sign-ins that have not ended."),
+    last_refusal: lastRefusal.optional(),
+  })
+  .meta({ id: "Lock" });
+
+/** Returns the failed and the running attempts of a username. Unknown usernames can be locked too (A10). */
+export const getLock = endpoint({
+  ...ofUser,
+  routes: ["GET /users/{user}/lock"],
+  role: "read",
+  summary: "View the failed attempts of a username",
+  description:
+    "Returns how often sign-ins with the username have failed, and until when the username is locked. Also accepts " +
+    "an unknown username, because that can be locked too. `unlock` ends the lock.",
+  answers: { 200: { description: "The failed and the running attempts.", schema: lock } },
+  handle: async ({ params }, context: AuthContext, { caller }) => {
+    const { failures, lockedUntil, runningAttempts, lastRefusal: last } = await readLock(params.user, context);
+    return ok({
+      failures,
+      locked_until: lockedUntil ?? null,
+      running_attempts: runningAttempts,
+      ...omitUndefined({ last_refusal: toLastRefusal(last, caller) }),
+    });
+  },
+});
+
+/** Clears the throttle of a username, also of an unknown one, because that can be locked too (A10). */
+export const unlockUser = endpoint({
+  ...ofUser,
+  routes: ["POST /users/{user}/unlock"],
+  role: "support",
+  summary: "Clear the failed attempts of a username",
+  description:
+    "After several failed sign-ins a username has to wait before the next attempt. This call ends the wait. It " +
+    "also accepts a username that no user has, because such a name can be locked too.",
+  answers: { 204: { description: "Unlocked." } },
+  handle: ({ params }, context: AuthContext) => noContentAfter(manage.unlockUser(params.user, context)),
+});
