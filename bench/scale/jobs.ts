@@ -1,7 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import pLimit from "p-limit";
 import type { ConnectorContext } from "../../functions/connector/context.ts";
-import { createBodyV2 } from "../../lib/connector/api/v2/body-to-draft.ts";
+import { createBodyV2 } from "../../lib/connector/api/body-to-draft.ts";
 import { claimStore } from "../../lib/connector/create/claims.table.ts";
 import { createRequest } from "../../lib/connector/create/create-request.ts";
 import type { ConnectorDeps } from "../../lib/connector/deps.ts";

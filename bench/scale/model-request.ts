@@ -2,7 +2,7 @@ import type { ConnectorContext } from "../../functions/connector/context.ts";
 import { openConnectorContext } from "../../functions/connector/start/open-context.ts";
 import { openDeployment } from "../../functions/deployment.ts";
 import { readAllSettings } from "../../functions/read-all-settings.ts";
-import { createBodyV2 } from "../../lib/connector/api/v2/body-to-draft.ts";
+import { createBodyV2 } from "../../lib/connector/api/body-to-draft.ts";
 import { createRequest } from "../../lib/connector/create/create-request.ts";
 import { processCredentialRequests } from "../../lib/connector/jobs/process-credential-requests.ts";
 import { processShipments } from "../../lib/connector/jobs/process-shipments.ts";

@@ -2,7 +2,6 @@ import * as z from "zod";
 import { evenIfInvalid } from "../../lib/connector/api/field-rules.ts";
 import type { Call } from "../../lib/platform/http/call.ts";
 import type { ConnectorContext } from "./context.ts";
-import { listPosition } from "./list-position.ts";
 
 const maxOfPage = 1000;
 const usualPage = 100;
@@ -42,3 +41,7 @@ export function pageHeaders(path: string, next: string | undefined, { url }: Cal
   query.set("$skiptoken", next);
   return { headers: { link: `<${context.connectorUrl(url)}${path}?${query}>; rel="next"` } };
 }
+
+/** Returns the schema of a position in a list of requests: the time of a creation and a request id. */
+export const listPosition = (error: string) =>
+  z.string().regex(/^[0-9]{4}(?:-[0-9]{2}){2}T[0-9]{2}(?::[0-9]{2}){2}\.[0-9]{3}Z_[0-9a-f-]{36}$/, { error });

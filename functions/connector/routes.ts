@@ -1,27 +1,22 @@
 import type { Api } from "../../lib/platform/http/api.ts";
 import { type TokenContext, tokenEndpoints } from "../../lib/platform/http/authenticate/token-endpoints.ts";
 import type { ConnectorContext } from "./context.ts";
+import { createCredentialRequest } from "./create-credential-request.ts";
+import { cancelCredentialRequest, getCredentialRequest, listCredentialRequests } from "./credential-requests.ts";
 import { refuse } from "./errors.ts";
-import { processShipmentsNow, processShipmentsNowV1 } from "./process-shipments-now.ts";
-import { createCredentialRequestOnSite } from "./v1/create-credential-request.ts";
-import { createShipment } from "./v1/create-shipment.ts";
-import { getCredentialRequestV1 } from "./v1/get-credential-request.ts";
-import { getShipment } from "./v1/get-shipment.ts";
-import { getStatusV1 } from "./v1/get-status.ts";
-import { processCredentialRequestsNowV1 } from "./v1/process-credential-requests-now.ts";
-import { resendPinOfRequest, resendPinOfShipment } from "./v1/resend-pin.ts";
-import { cancelCredentialRequest } from "./v2/cancel-credential-request.ts";
-import { createCredentialRequest } from "./v2/create-credential-request.ts";
-import { getCredentialRequest } from "./v2/get-credential-request.ts";
-import { getStatus } from "./v2/get-status.ts";
-import { listCredentialRequests } from "./v2/list-credential-requests.ts";
-import { listEvents } from "./v2/list-events.ts";
-import { listSecurityKeys } from "./v2/list-security-keys.ts";
-import { offboardPerson } from "./v2/offboard-person.ts";
-import { processCredentialRequestsNow } from "./v2/process-credential-requests-now.ts";
-import { resendEventsSince, resendEventToSink } from "./v2/resend-event.ts";
-import { resendPin } from "./v2/resend-pin.ts";
-import { revokeCredentialRequest, revokeOneCredential, revokeSecurityKey } from "./v2/revoke.ts";
+import { listEvents, resendEventsSince, resendEventToSink } from "./events.ts";
+import { offboardPerson } from "./offboard-person.ts";
+import {
+  processCredentialRequestsNow,
+  processCredentialRequestsNowV1,
+  processShipmentsNow,
+  processShipmentsNowV1,
+} from "./operations.ts";
+import { resendPin, resendPinOfRequest, resendPinOfShipment } from "./resend-pin.ts";
+import { revokeCredentialRequest, revokeOneCredential, revokeSecurityKey } from "./revoke.ts";
+import { listSecurityKeys } from "./security-keys.ts";
+import { getStatus, getStatusV1 } from "./status.ts";
+import { createCredentialRequestOnSite, createShipment, getCredentialRequestV1, getShipment } from "./version-1.ts";
 
 /** The connector's API on one page (specification section 4). The names become the functions' names. */
 export const connector: Api<ConnectorContext & TokenContext> = {

@@ -1,11 +1,11 @@
 import * as z from "zod";
 import { isAddress, setting } from "../platform/settings/setting.ts";
+import { days, hours, seconds } from "../platform/time.ts";
 import { version } from "../platform/version.ts";
 import { eventSettings } from "./event-settings.ts";
-import { idpId } from "./idp/idp-id.ts";
-import { idpKinds } from "./idp/kinds.ts";
-import { isHostEntry, vendorHosts } from "./idp/secret-hosts.ts";
-import { idpVariableSettings } from "./idp/variables.ts";
+import { idpId } from "./idp/kind.ts";
+import { idpKinds, idpVariableSettings, isHostEntry, vendorHosts } from "./idp/kinds.ts";
+import { fixedIntervals, type Intervals } from "./model/intervals.ts";
 import { lossActions } from "./model/shipment.ts";
 
 /** The languages of PIN emails, as BCP 47 tags. */
@@ -181,3 +181,18 @@ export const connectorSettings = z
   });
 
 export type ConnectorSettings = z.output<typeof connectorSettings>;
+
+/** @param limits replaces fixed intervals, for tests */
+export function toIntervals(settings: ConnectorSettings, limits: object = {}): Intervals {
+  const fixed = { ...fixedIntervals, ...limits };
+  const pollAfterMs = seconds(settings.POLL_AFTER_SECONDS);
+  return {
+    ...fixed,
+    shipmentPoll: { minMs: pollAfterMs, maxMs: Math.max(pollAfterMs, fixed.shipmentPollMaxMs) },
+    productionMs: days(settings.DELIVERY_PRODUCTION_DAYS),
+    retryForMs: days(settings.RFPR_RETRY_NUMBER_DAYS),
+    registerMs: days(settings.REGISTER_KEEP_DAYS),
+    eventRetry: { minMs: fixed.retry.minMs, maxMs: Math.min(fixed.retry.maxMs, hours(1)) },
+    eventRetryForMs: hours(settings.EVENT_RETRY_HOURS),
+  };
+}

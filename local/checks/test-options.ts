@@ -43,7 +43,7 @@ export const slowTests: readonly string[] = [
   "test/lib/connector/{activate,cancel,collect,jobs,recovery}/**",
   "test/lib/connector/api/{v1/shipment-body,v2/body-to-draft}.test.ts",
   "test/lib/connector/create/{create-*,enroll,round-trips,secrets-and-size}.test.ts",
-  "test/lib/connector/api/v2/list-requests.test.ts",
+  "test/lib/connector/api/list-requests.test.ts",
   "test/lib/connector/pin/{on-site-pin,resend-pin,send-pin-mail}.test.ts",
   "test/local/checks/{audit,verify}.test.ts",
   "test/local/peers/{delivery/control,enrollment/rfpr,storage/{storage,failed-saves}}.test.ts",

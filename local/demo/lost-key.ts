@@ -1,7 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import * as z from "zod";
-import { createdV2 } from "../../lib/connector/api/v2/created.ts";
-import { credentialRequestV2 } from "../../lib/connector/api/v2/read-credential-request.ts";
+import { createdV2, credentialRequestV2 } from "../../lib/connector/api/read-credential-request.ts";
 import { sampleRequest } from "../start/sample-request.ts";
 import type { Calls } from "./calls.ts";
 import type { Narrator } from "./print.ts";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { createdV2 } from "../../lib/connector/api/v2/created.ts";
+import { createdV2 } from "../../lib/connector/api/read-credential-request.ts";
 import { sampleRequest } from "../start/sample-request.ts";
 import type { Calls } from "./calls.ts";
 import type { Narrator } from "./print.ts";

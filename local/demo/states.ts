@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { credentialRequestV2 } from "../../lib/connector/api/v2/read-credential-request.ts";
+import { credentialRequestV2 } from "../../lib/connector/api/read-credential-request.ts";
 import type { Calls } from "./calls.ts";
 import type { Narrator } from "./print.ts";
 

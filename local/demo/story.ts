@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { createdV2 } from "../../lib/connector/api/v2/created.ts";
+import { createdV2 } from "../../lib/connector/api/read-credential-request.ts";
 import { audience } from "../peers/all.ts";
 import type { Facts } from "../start/run-file.ts";
 import { sampleRequest } from "../start/sample-request.ts";

@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as z from "zod";
-import { createdV2 } from "../../lib/connector/api/v2/created.ts";
+import { createdV2 } from "../../lib/connector/api/read-credential-request.ts";
 import { launchBrowser } from "../browser/browser.ts";
 import { sampleOrder } from "../console/sample-order.ts";
 import { launchSystem } from "../demo/system.ts";

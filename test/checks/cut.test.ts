@@ -35,8 +35,8 @@ it.each(["auth", "connector"])(
 
 /** The endpoints and the composition of events. */
 const eventFiles = [
-  "functions/connector/v2/list-events.ts",
-  "functions/connector/v2/resend-event.ts",
+  "functions/connector/events.ts",
+  "functions/connector/events.ts",
   "functions/connector/start/post-event.ts",
 ];
 

@@ -1,6 +1,6 @@
 import { createReadStream, readFileSync, statSync } from "node:fs";
 import { buffer } from "node:stream/consumers";
-import { longestIdpFile } from "../../../lib/connector/idp/longest-idp-file.ts";
+import { longestIdpFile } from "../../../lib/connector/idp/kind.ts";
 import { withTimeout } from "../../../lib/platform/async/timeout.ts";
 import type { Blobs } from "../../../lib/platform/azure/blobs.ts";
 

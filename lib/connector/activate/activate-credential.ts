@@ -1,5 +1,5 @@
 import { orFailure, PeerFailure } from "../../platform/peers/peer-failure.ts";
-import { openAttestation, undecryptableKey, unusable } from "../collect/open-attestation.ts";
+import { openAttestation, undecryptableKey, unusable } from "../collect/open-responses.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { Idp } from "../idp/contract.ts";
 import { type KeyResponses, withCredential } from "../model/credential.ts";

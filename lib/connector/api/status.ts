@@ -1,6 +1,12 @@
 import * as z from "zod";
-import { type AnyIdpKind, type IdpConfigurations, type IdpSettings, kindOf } from "../idp/kinds.ts";
-import { shapeOf, variablesOf } from "../idp/variables.ts";
+import {
+  type AnyIdpKind,
+  type IdpConfigurations,
+  type IdpSettings,
+  kindOf,
+  shapeOf,
+  variablesOf,
+} from "../idp/kinds.ts";
 
 /** The settings in the status of version 2 (specification section 2, C17). */
 export const statusKeysV2 = [

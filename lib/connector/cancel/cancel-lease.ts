@@ -5,8 +5,8 @@ import type { ConnectorDeps } from "../deps.ts";
 import type { Changes, LoadedRequest } from "../model/loaded-request.ts";
 import { postponeRequest } from "../model/next-due.ts";
 import type { CredentialRequest } from "../model/request.ts";
+import { saveChanges } from "../runs/change-request.ts";
 import { newLease, type Run, retryAfterLease } from "../runs/run.ts";
-import { saveChanges } from "../storage/change-request.ts";
 
 /**
  * What becomes of a cancel that is not done. `dropped`: the request continues as before; `resumed`:

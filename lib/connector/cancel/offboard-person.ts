@@ -11,8 +11,7 @@ import type { CredentialFilter } from "../model/revocation.ts";
 import type { Credential, SecurityKey } from "../model/security-key.ts";
 import { isTerminal } from "../model/states.ts";
 import { logAndContinue } from "../runs/queue.ts";
-import { isPastDeadline, type Run, startRun } from "../runs/run.ts";
-import { isStaleRow } from "../runs/stale-row.ts";
+import { isPastDeadline, isStaleRow, type Run, startRun } from "../runs/run.ts";
 import { cancelRequest } from "./cancel-request.ts";
 import { revokeSelected } from "./revoke-now.ts";
 

@@ -8,9 +8,8 @@ import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import { type CredentialFilter, type RevocationCause, withRevocations } from "../model/revocation.ts";
 import type { Credential } from "../model/security-key.ts";
 import { isTerminal } from "../model/states.ts";
-import { loadUnleased } from "../runs/load-unleased.ts";
+import { loadKept, loadUnleased, saveChanges } from "../runs/change-request.ts";
 import { isPastDeadline, type Run, startRun } from "../runs/run.ts";
-import { loadKept, saveChanges } from "../storage/change-request.ts";
 
 /** What a call revokes: a request, one security key of it, or one credential of that. */
 export interface RevocationScope {

@@ -8,8 +8,7 @@ import { afterEvent, withRollUp } from "../model/roll-up.ts";
 import type { Credential, SecurityKey } from "../model/security-key.ts";
 import type { Attestation } from "../model/webauthn.ts";
 import { aaguidOf } from "../peers/bind-response.ts";
-import { isOpened, openAttestation, unusable } from "./open-attestation.ts";
-import { openPin } from "./open-pin.ts";
+import { isOpened, openAttestation, openPin, unusable } from "./open-responses.ts";
 
 /**
  * Opens the responses of a security key, and stores them as received before any row names them. Open credentials whose

@@ -7,8 +7,7 @@ import type { CredentialRequest } from "../model/request.ts";
 import { postpone, type Retry, waitUntil } from "../model/retry.ts";
 import { endCredentials, endWaiting } from "../model/roll-up.ts";
 import { type Credential, enrollmentId, type SecurityKey } from "../model/security-key.ts";
-import { requireRfpr } from "../peers/rfpr.ts";
-import type { Enrollment } from "../peers/rfpr-wire.ts";
+import { type Enrollment, requireRfpr } from "../peers/rfpr.ts";
 import type { PeerCall, StepOutcome } from "../runs/step.ts";
 import { decodeKey } from "./decode-key.ts";
 

@@ -7,10 +7,8 @@ import { type CredentialRequest, shipmentIdOf } from "../model/request.ts";
 import { afterReport, deliveryProblem } from "../model/shipment.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
 import { compensateExpired } from "../recovery/peers-in-turn.ts";
-import { callAndRecord, callInTurn } from "../runs/peer-calls.ts";
-import { isLeasedByAnother, newLease, type Run } from "../runs/run.ts";
-import { decodeShipment, isTooLateForAll } from "./decode-shipment.ts";
-import { findShipmentOwner } from "./find-shipment-owner.ts";
+import { callAndRecord, callInTurn, isLeasedByAnother, newLease, type Run } from "../runs/run.ts";
+import { decodeShipment, findShipmentOwner, isTooLateForAll } from "./decode-shipment.ts";
 import { pollLater, removeResponsesIfDeleted, savePoll } from "./save-poll.ts";
 
 /**

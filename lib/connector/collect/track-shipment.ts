@@ -7,8 +7,7 @@ import { deliveryService } from "../model/peer-names.ts";
 import { type Delivery, shipmentIdOf } from "../model/request.ts";
 import { withLostRevoked } from "../model/revocation.ts";
 import { afterReport, withDeliveryEnd } from "../model/shipment.ts";
-import { callAndRecord, callInTurn } from "../runs/peer-calls.ts";
-import { isLeasedByAnother, type Run } from "../runs/run.ts";
+import { callAndRecord, callInTurn, isLeasedByAnother, type Run } from "../runs/run.ts";
 import type { PollResult } from "./poll-shipment.ts";
 
 /**

@@ -1,12 +1,13 @@
 import { toResult } from "../../platform/async/to-result.ts";
 import type { Fault } from "../../platform/fault.ts";
-import type { Instant } from "../../platform/time.ts";
+import { type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
+import { tooLateFault } from "../faults.ts";
+import { type Changes, type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import type { SecurityKey } from "../model/security-key.ts";
-import { compensate, type OptionsResponses } from "../recovery/compensate.ts";
+import { compensate, compensateAtIdps, type OptionsResponses } from "../recovery/compensate.ts";
 import { failedRequest, withoutOrderIntent } from "../recovery/fail-request.ts";
-import { saveChanges } from "../storage/change-request.ts";
+import { saveChanges } from "../runs/change-request.ts";
 import { sealIdpState } from "../storage/sealed.ts";
 
 /**
@@ -69,4 +70,35 @@ async function withIdpStates(
     return { ...credential, idpState: await sealIdpState(requestId, key.id, index, challenge.idpState, sealer) };
   });
   return { ...key, credentials: await Promise.all(credentials) };
+}
+
+/**
+ * Saves a request from its create handler. Returns undefined if the create took too long, or if the job has taken the
+ * request over: the handler stops, and the job continues.
+ * @param options as for `RequestStore.save`
+ */
+export async function saveFromHandler(
+  loaded: LoadedRequest,
+  changes: Changes & Required<Pick<Changes, "request">>,
+  deps: Pick<ConnectorDeps, "requests" | "now" | "intervals">,
+  options?: Parameters<ConnectorDeps["requests"]["save"]>[2],
+): Promise<LoadedRequest | undefined> {
+  const { createdAt } = loaded.request.value;
+  if (deps.now() > plus(createdAt, deps.intervals.createMs)) return undefined;
+  return deps.requests.save(loaded, changes, options);
+}
+
+/**
+ * Compensates at the IdPs for security keys whose rows could not be written, because the job cannot find these
+ * registrations. Returns the fault for the caller.
+ */
+export async function compensateTooLate(
+  requestId: string,
+  keys: readonly SecurityKey[],
+  deps: ConnectorDeps,
+): Promise<Fault> {
+  const compensated = await toResult(compensateAtIdps(requestId, keys, deps));
+  if ("error" in compensated)
+    deps.log.warn("compensation_failed", { credentialRequestId: requestId, error: compensated.error });
+  return tooLateFault();
 }

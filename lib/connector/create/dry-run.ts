@@ -6,8 +6,7 @@ import type { Idp } from "../idp/contract.ts";
 import { notChecked, refusal, type UserProblem, userWarning } from "../idp/user-check.ts";
 import { idpFault } from "./ask-idps.ts";
 import { challengeProblem, tooManyCredentials } from "./check-challenge.ts";
-import { checkReplacedKey } from "./check-replaced-key.ts";
-import { deliveryLimitViolations, requestProblems } from "./check-request.ts";
+import { checkReplacedKey, deliveryLimitViolations, requestProblems } from "./check-request.ts";
 import { checkUser, usersOf } from "./check-users.ts";
 import type { RequestDraft } from "./draft.ts";
 

@@ -4,16 +4,17 @@ import { Fault } from "../../platform/fault.ts";
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import { type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { authenticatorFault, enrollmentTokenFault, internalFault } from "../faults.ts";
+import { authenticatorFault, enrollmentTokenFault, internalFault, tooLateFault } from "../faults.ts";
 import { challengeEnd } from "../model/credential.ts";
-import type { LoadedRequest } from "../model/loaded-request.ts";
+import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
+import { withPollDue } from "../model/next-due.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import { displayName, enrollmentId, isOnSite, itemIndex, type SecurityKey } from "../model/security-key.ts";
-import { requireRfpr } from "../peers/rfpr.ts";
-import type { AuthenticatorOrder } from "../peers/rfpr-wire.ts";
-import { abortCreate } from "./abort-create.ts";
+import { startRequest } from "../model/states.ts";
+import { type AuthenticatorOrder, requireRfpr } from "../peers/rfpr.ts";
+import { abortCreate, compensateTooLate, saveFromHandler } from "./abort-create.ts";
+import type { CreatedIds } from "./draft.ts";
 import type { PreparedRequest } from "./prepare-request.ts";
-import { compensateTooLate, saveFromHandler } from "./save-from-handler.ts";
 
 /** Gets a token for the pre-registration API before any other call. Without one, aborts the create and throws. */
 export async function authenticateEnrollment(stored: LoadedRequest, deps: ConnectorDeps): Promise<void> {
@@ -101,3 +102,21 @@ const lastChallengeEnd = (
     .map(credential => challengeEnd(credential, request, deps))
     .toSorted()
     .at(-1) ?? request.createdAt;
+
+/**
+ * Starts a request without a shipment after all its authenticators were sent to the pre-registration API. Throws Fault
+ * `unavailable` if the job has compensated the request meanwhile, and `internal` if storage is not responding.
+ */
+export async function startWithoutShipment(enrolled: LoadedRequest, deps: ConnectorDeps): Promise<CreatedIds> {
+  const { id, due, ...rest } = enrolled.request.value;
+  const started = { ...rest, id, state: startRequest(rest.state) };
+  const changes = { request: started, keys: withPollDue(securityKeysOf(enrolled), deps) };
+  const written = await saveFromHandler(enrolled, changes, deps).catch((cause: unknown) => {
+    // The request may have started, so a storage failure here must not be reported as a call that may be repeated.
+    deps.log.error("start_failed", { credentialRequestId: id, error: cause });
+    const message = "It is not known whether the request was started; ask for it later.";
+    throw new Fault("internal", message, { data: { credential_request_id: id }, cause });
+  });
+  if (written === undefined) throw tooLateFault();
+  return { requestId: id };
+}

@@ -5,15 +5,16 @@ import { type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { intentFault, orderFault, unconfirmedMessage, unreconciledFault } from "../faults.ts";
 import { type Changes, type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
+import { withPollDue } from "../model/next-due.ts";
 import { deliveryService } from "../model/peer-names.ts";
+import { type CredentialRequest, type Delivery, shipmentIdOf } from "../model/request.ts";
 import { referenceOf, shippedItems } from "../model/shipment.ts";
+import { startRequest } from "../model/states.ts";
 import type { DeliveryOrder } from "../peers/delivery-wire.ts";
-import { saveChanges } from "../storage/change-request.ts";
-import { abortCreate } from "./abort-create.ts";
+import { saveChanges } from "../runs/change-request.ts";
+import { abortCreate, compensateTooLate, saveFromHandler } from "./abort-create.ts";
 import type { CreatedIds } from "./draft.ts";
 import type { PreparedRequest } from "./prepare-request.ts";
-import { compensateTooLate, saveFromHandler } from "./save-from-handler.ts";
-import { isUnconfirmed, startWithShipment } from "./start-request.ts";
 
 /** A request whose order intent is stored, with the encrypted requests for the delivery service. */
 interface RecordedOrder {
@@ -126,4 +127,66 @@ function deliveryOrderOf(
     };
   });
   return { ...request.shipment, customerReference: referenceOf(request), recipient, items };
+}
+
+/**
+ * Stores the accepted shipment and starts the request. A delayed handler also replaces a tentative link that the job
+ * has found meanwhile: its shipment id comes from the delivery service itself (C6). Throws if the shipment id belongs
+ * to another request.
+ */
+async function startWithShipment(
+  recorded: LoadedRequest,
+  shipmentId: string,
+  intentAt: Instant,
+  deps: ConnectorDeps,
+): Promise<CreatedIds> {
+  const { requests, now, intervals, log } = deps;
+  const requestId = recorded.request.value.id;
+  const due = {
+    queue: "poll",
+    at: plus(now(), intervals.shipmentPoll.minMs),
+    peer: deliveryService,
+  } as const;
+  let latest = recorded;
+  const started = async (current: LoadedRequest): Promise<Changes | undefined> => {
+    // After a conflict, which a shipment that is linked to another request causes too.
+    if (current !== recorded && (await requests.requestOfShipment(shipmentId)) !== requestId)
+      throw new Error("the delivery service returned the id of another request's shipment");
+    latest = current;
+    const request = current.request.value;
+    if (!isUnconfirmed(request)) return undefined;
+    const { missing, ...delivery } = request.delivery ?? {};
+    const { errorMessage, lease, due: before, ...rest } = request;
+    const state = request.state === "received" ? startRequest(request.state) : request.state;
+    return {
+      request: {
+        ...rest,
+        state,
+        attempts: 0,
+        due,
+        delivery: { ...withShipment(delivery, shipmentId), sentAt: intentAt },
+      },
+      keys: withPollDue(securityKeysOf(current), deps),
+    };
+  };
+  // The caller does not wait for the removal of the former index rows: a job sweeps rows that remain.
+  const saved = await saveChanges(recorded, started, deps, { isUrgent: true });
+  if (saved === undefined && shipmentIdOf(latest.request.value) !== shipmentId)
+    log.error("shipment_after_end", { credentialRequestId: requestId, shipmentId });
+  return { requestId, shipmentId };
+}
+
+/** Whether the shipment of an open request is not known, or linked tentatively only. */
+const isUnconfirmed = ({ state, delivery }: CredentialRequest): boolean =>
+  state === "received" || (state === "started" && delivery?.shipment?.tentative === true);
+
+/** Returns the delivery with its shipment. A tentative one is rejected, so that even after a crash it is unlinked. */
+function withShipment(delivery: Delivery, shipmentId: string): Delivery {
+  const { shipment: former, rejectedShipmentIds = [] } = delivery;
+  const shipment = { id: shipmentId };
+  if (former === undefined) return { ...delivery, shipment };
+  if (former.id !== shipmentId)
+    return { ...delivery, shipment, rejectedShipmentIds: [...rejectedShipmentIds, former.id] };
+  const { tentative, ...confirmed } = former;
+  return { ...delivery, shipment: confirmed };
 }

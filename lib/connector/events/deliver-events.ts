@@ -4,10 +4,8 @@ import { measure } from "../../platform/telemetry.ts";
 import { between, type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { type BackOff, firstAttempt, postpone, type Retry } from "../model/retry.ts";
-import { isLeasedByAnother, isPastDeadline, newLease, type Run } from "../runs/run.ts";
-import { isStaleRow } from "../runs/stale-row.ts";
+import { isLeasedByAnother, isPastDeadline, isStaleRow, newLease, type Run } from "../runs/run.ts";
 import { cloudEventOf } from "./cloud-event.ts";
-import type { DueEvents } from "./due-events.table.ts";
 import {
   afterDelivery,
   type EventDelivery,
@@ -17,7 +15,7 @@ import {
   type RequestEvent,
   withGivenUp,
 } from "./event.ts";
-import { openEvents } from "./event-rows.table.ts";
+import { type DueEvents, openEvents } from "./event-rows.table.ts";
 import { type EventSink, failureText, type SinkFailure } from "./event-sink.ts";
 import type { EventStore } from "./events.table.ts";
 

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { type Immutable, storedInstant } from "../../platform/stored.ts";
 import type { Instant } from "../../platform/time.ts";
-import { derivedGuid } from "../derived-guid.ts";
+import { derivedGuid } from "../model/idempotency.ts";
 import { type CredentialRequest, leaseSchema, replacesSchema, trackingSchema } from "../model/request.ts";
 import { retrySchema } from "../model/retry.ts";
 import { type EventType, eventTypes, requestStates } from "../model/states.ts";

@@ -9,22 +9,24 @@ import type { Now } from "../../platform/time.ts";
 import type { RequestValues } from "../model/loaded-request.ts";
 import { type CredentialRequest, shipmentIdOf } from "../model/request.ts";
 import { keyPrefix, requestRows, requestsTable } from "../storage/request-rows.table.ts";
-import { type DueEvents, type DueEventsItem, dueEvents } from "./due-events.table.ts";
 import { type EventDelivery, eventId, nothingDone, openRows, type RecordedEvents, withEvents } from "./event.ts";
 import {
+  type DueEvents,
+  type DueEventsItem,
   deliveryColumns,
   deliveryKey,
   deliveryPrefix,
+  dueEvents,
   eventKey,
   fromEventRows,
   type LoadedEvents,
   openEvents,
+  sinkStates,
   toDeliveryRow,
   toEventRow,
 } from "./event-rows.table.ts";
 import type { EventSink } from "./event-sink.ts";
 import { forSinks, namesOf, occurrencesBetween } from "./occurrences.ts";
-import { sinkStates } from "./sink-states.table.ts";
 
 interface EventOptions {
   /** The configured sinks. If empty, no events are recorded. */

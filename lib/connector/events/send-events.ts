@@ -4,7 +4,7 @@ import { between, minutes, plus, seconds } from "../../platform/time.ts";
 import { logAndContinue } from "../runs/queue.ts";
 import { startRun } from "../runs/run.ts";
 import { type DeliverDeps, deliverEvents, hasEnded, type SinkRun } from "./deliver-events.ts";
-import type { DueEvents } from "./due-events.table.ts";
+import type { DueEvents } from "./event-rows.table.ts";
 import { type EventSink, recordCalls, sinkStatus } from "./event-sink.ts";
 
 export interface EventsReport {

@@ -5,7 +5,7 @@ import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import type { Credential } from "../model/security-key.ts";
 import type { CreationOptions } from "../model/webauthn.ts";
 import type { OptionsRequest } from "./contract.ts";
-import { relyingPartyId } from "./relying-party-id.ts";
+import { relyingPartyId } from "./kind.ts";
 
 /** Returns the options request of a credential. Its tag is computed, so that a later look-up has the same. */
 export const optionsRequestOf = (

@@ -1,6 +1,5 @@
 import { days, plus } from "../../platform/time.ts";
-import { isKeptInRegister } from "../cancel/archive.ts";
-import { archiveRequest, removeRequest } from "../cancel/remove-request.ts";
+import { archiveRequest, isKeptInRegister, removeRequest } from "../cancel/remove-request.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { isRevoking } from "../model/credential.ts";
 import { type LoadedRequest, securityKeyOf, securityKeysOf } from "../model/loaded-request.ts";

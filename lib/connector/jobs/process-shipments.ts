@@ -1,11 +1,11 @@
 import { emptyReport, plusReport, processSecurityKeys } from "../activate/process-security-keys.ts";
 import { countAllMissing, countMissingShipment, countMissingTracked } from "../collect/missing-shipment.ts";
 import { type PollResult, pollShipment } from "../collect/poll-shipment.ts";
-import { probeOtherShipments } from "../collect/probe-other-shipments.ts";
 import { trackShipment } from "../collect/track-shipment.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import type { Due } from "../model/request.ts";
+import { probeOtherShipments } from "../recovery/other-shipments.ts";
 import { continueAfterPauses, forEachDue } from "../runs/queue.ts";
 import { type Run, startRun } from "../runs/run.ts";
 

@@ -1,3 +1,5 @@
+import * as z from "zod";
+import { anyResponse } from "../../platform/peers/call-peer.ts";
 import type { Instant } from "../../platform/time.ts";
 import type { KeyResponses } from "../model/credential.ts";
 import type { CredentialRequest, Shipment, ShipmentOrder } from "../model/request.ts";
@@ -82,3 +84,15 @@ export function shipmentBody(order: DeliveryOrder): object {
 /** Returns undefined for blank text: in requests and responses it means the same as an absent member. */
 export const blankToUndefined = (text: string | undefined) =>
   text === undefined || text.trim() === "" ? undefined : text;
+
+/** The error object of the delivery service and of the pre-registration API. */
+const errorObject = z.object({ code: z.string(), message: z.string().nullish() });
+
+/** Accepts an empty or a JSON body of a 2xx response, except the error object, which a gateway may pass on with 200. */
+export const noErrorObject = anyResponse.refine(body => !errorObject.safeParse(body).success);
+
+/** Returns the code and the text of an error object; both are undefined for any other body. */
+export function errorOf(body: unknown): { code?: string | undefined; detail?: string | null | undefined } {
+  const { code, message } = errorObject.safeParse(body).data ?? {};
+  return { code, detail: message };
+}

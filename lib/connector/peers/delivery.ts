@@ -5,8 +5,7 @@ import type { Instant } from "../../platform/time.ts";
 import { trimEnd } from "../../platform/trim-end.ts";
 import { deliveryService } from "../model/peer-names.ts";
 import { createdShipment, shipment, shipmentList } from "./delivery-shipment.ts";
-import { type DeliveryOrder, type DeliveryShipment, shipmentBody } from "./delivery-wire.ts";
-import { errorOf, noErrorObject } from "./error-object.ts";
+import { type DeliveryOrder, type DeliveryShipment, errorOf, noErrorObject, shipmentBody } from "./delivery-wire.ts";
 import { createKeySet } from "./jwks.ts";
 
 interface DeliveryOptions extends PeerTools {

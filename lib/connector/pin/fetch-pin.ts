@@ -1,5 +1,5 @@
 import { orFailure, PeerFailure } from "../../platform/peers/peer-failure.ts";
-import { openPin } from "../collect/open-pin.ts";
+import { openPin } from "../collect/open-responses.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { type LoadedRequest, securityKeyOf, securityKeysOf } from "../model/loaded-request.ts";
 import { shipmentIdOf } from "../model/request.ts";

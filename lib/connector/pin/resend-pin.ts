@@ -7,11 +7,9 @@ import { type LoadedRequest, securityKeyOf, securityKeysOf } from "../model/load
 import { mailService } from "../model/peer-names.ts";
 import { firstAttempt } from "../model/retry.ts";
 import { hasPinMail, isMailable, queueOf, type SecurityKey } from "../model/security-key.ts";
-import { loadUnleased } from "../runs/load-unleased.ts";
-import { isStopped } from "../runs/peer-calls.ts";
-import { isLeasedByAnother, isPastDeadline, type Run, retryAfterLease, startRun } from "../runs/run.ts";
-import { type KeyInRun, nothingMore, runStep, type StepResult } from "../runs/run-step.ts";
-import type { Step } from "../runs/step.ts";
+import { loadUnleased } from "../runs/change-request.ts";
+import { isLeasedByAnother, isPastDeadline, isStopped, type Run, retryAfterLease, startRun } from "../runs/run.ts";
+import { type KeyInRun, nothingMore, runStep, type Step, type StepResult } from "../runs/step.ts";
 import { fetchPin } from "./fetch-pin.ts";
 import { sendFetchedPin } from "./send-pin-mail.ts";
 

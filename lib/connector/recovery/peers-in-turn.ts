@@ -5,8 +5,7 @@ import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import { idpName, preRegistrationApi } from "../model/peer-names.ts";
 import { isOnSite, type SecurityKey } from "../model/security-key.ts";
 import { isTerminal } from "../model/states.ts";
-import { callAndRecord, callInTurn, mustDefer } from "../runs/peer-calls.ts";
-import type { Run } from "../runs/run.ts";
+import { callAndRecord, callInTurn, mustDefer, type Run } from "../runs/run.ts";
 import { compensate, compensateAtIdp } from "./compensate.ts";
 
 type Peers = Pick<ConnectorDeps, "idps" | "rfpr">;

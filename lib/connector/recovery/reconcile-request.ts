@@ -8,12 +8,10 @@ import { deliveryService } from "../model/peer-names.ts";
 import type { Delivery } from "../model/request.ts";
 import { isOnSite } from "../model/security-key.ts";
 import { startRequest } from "../model/states.ts";
-import { callInTurn } from "../runs/peer-calls.ts";
-import { isLeasedByAnother, newLease, type Run } from "../runs/run.ts";
+import { callInTurn, isLeasedByAnother, newLease, type Run } from "../runs/run.ts";
 import { endUnconfirmed, failRequest } from "./fail-request.ts";
-import { findCandidates } from "./find-candidates.ts";
 import { compensateInTurn, mustDeferKeys } from "./peers-in-turn.ts";
-import { canFindOthers, isNeverOrdered, withUnknown } from "./unknown-order.ts";
+import { canFindOthers, findCandidates, isNeverOrdered, withUnknown } from "./unknown-order.ts";
 
 /**
  * Reconciles a request whose create handler stopped. Without an order intent, the request is compensated and ends

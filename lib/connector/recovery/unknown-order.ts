@@ -2,11 +2,65 @@ import { orFailure, PeerFailure } from "../../platform/peers/peer-failure.ts";
 import { between, hours, type Instant, minutes, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
+import { deliveryService } from "../model/peer-names.ts";
 import type { Delivery } from "../model/request.ts";
 import { referenceOf, shippedItems } from "../model/shipment.ts";
 import { isTerminal } from "../model/states.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
-import { answeredShipments } from "./answered-shipments.ts";
+import { callAndRecord, type Run } from "../runs/run.ts";
+import { answeredShipments } from "./other-shipments.ts";
+
+/**
+ * Returns the shipments that may be the order of this request: created at most 5 minutes before the order intent, equal
+ * in content, and linked to no other request. If the delivery service did not answer, returns none, with its failure.
+ * `isContested` means that one more is linked to another request tentatively: its responses will show which of the two
+ * requests it belongs to. `isUnknown` means that the delivery service does not know the order: its list is complete,
+ * and every shipment in it that may be this order belongs to another request.
+ */
+export async function findCandidates(
+  leased: LoadedRequest,
+  sentAt: string,
+  run: Run,
+  deps: ConnectorDeps,
+): Promise<{
+  readonly found: readonly DeliveryShipment[];
+  readonly isContested?: boolean;
+  readonly isUnknown?: boolean;
+  readonly failure?: PeerFailure;
+}> {
+  const request = leased.request.value;
+  const earliest = plus(sentAt, -minutes(5));
+  const found = await callAndRecord(deliveryService, run, deps, () =>
+    deps.delivery.findByReference(referenceOf(request), earliest),
+  );
+  if (found instanceof PeerFailure) {
+    deps.log.warn("look_up_failed", { error: found });
+    return { found: [], failure: found };
+  }
+  if (found === "cannot_tell") return { found: [] };
+  const open = found.shipments.filter(
+    ({ shipmentId }) => request.delivery?.rejectedShipmentIds?.includes(shipmentId) !== true,
+  );
+  const matching = open.filter(shipment => (shipment.requestedAt ?? "") > earliest && matchesOrder(leased, shipment));
+  const owners = await Promise.all(matching.map(({ shipmentId }) => deps.requests.requestOfShipment(shipmentId)));
+  const others = owners.flatMap(owner => (owner === undefined || owner === request.id ? [] : owner));
+  const isContested = (await Promise.all(others.map(owner => isTentative(owner, deps)))).includes(true);
+  // A shipment with another content or without a time may be this order too, for a service that changes what it stores.
+  const doubtful = open.filter(
+    shipment =>
+      !matching.includes(shipment) &&
+      (request.shipment?.customerReference === undefined || (shipment.requestedAt ?? earliest) >= earliest),
+  );
+  return {
+    found: matching.filter((_, index) => !others.includes(owners[index] ?? "")),
+    isContested,
+    isUnknown:
+      found.isComplete &&
+      others.length === matching.length &&
+      !isContested &&
+      (await areLinkedToOthers(doubtful, request.id, deps)),
+  };
+}
 
 /**
  * The number of look-ups that did not know the order, and the minimum time from the first to the last, after which an
@@ -51,7 +105,7 @@ export async function canFindOthers({ request }: LoadedRequest, deps: ConnectorD
 const maxShipments = 20;
 
 /** Whether each shipment is linked to another request, not tentatively. False for more than 20, which are not read. */
-export async function areLinkedToOthers(
+async function areLinkedToOthers(
   shipments: readonly DeliveryShipment[],
   requestId: string,
   deps: ConnectorDeps,
@@ -65,7 +119,7 @@ export async function areLinkedToOthers(
 }
 
 /** Whether the shipment of a request is linked tentatively, and the request is open. */
-export async function isTentative(requestId: string, { requests }: ConnectorDeps): Promise<boolean> {
+async function isTentative(requestId: string, { requests }: ConnectorDeps): Promise<boolean> {
   const other = (await requests.load(requestId))?.request.value;
   return other?.delivery?.shipment?.tentative === true && !isTerminal(other.state);
 }

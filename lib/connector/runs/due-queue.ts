@@ -2,8 +2,7 @@ import type { Instant } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { Due } from "../model/request.ts";
 import type { DueEntry } from "../storage/due-index.table.ts";
-import { mustDefer } from "./peer-calls.ts";
-import { isDue, isPastDeadline, type Run } from "./run.ts";
+import { isDue, isPastDeadline, mustDefer, type Run } from "./run.ts";
 
 /** Rows that are read ahead, a page of Table storage. A slow peer delays others only if it has more. */
 const pageRows = 1000;

@@ -6,9 +6,7 @@ import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import type { Due } from "../model/request.ts";
 import type { DueEntry } from "../storage/due-index.table.ts";
 import { dueQueue } from "./due-queue.ts";
-import { takeEndOfPauses } from "./peer-calls.ts";
-import { isPastDeadline, type Run } from "./run.ts";
-import { isStaleRow } from "./stale-row.ts";
+import { isPastDeadline, isStaleRow, type Run, takeEndOfPauses } from "./run.ts";
 
 /**
  * Works through a queue, oldest items first, several requests at once and each request by one worker. The failure of an

@@ -1,7 +1,12 @@
 import type { PeerFailure } from "../../platform/peers/peer-failure.ts";
-import type { Instant } from "../../platform/time.ts";
+import { type Instant, plus } from "../../platform/time.ts";
+import type { ConnectorDeps } from "../deps.ts";
+import { type LoadedRequest, securityKeyOf } from "../model/loaded-request.ts";
+import { releaseLease } from "../model/next-due.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import type { SecurityKey } from "../model/security-key.ts";
+import { changeSecurityKey } from "./change-request.ts";
+import { callInTurn, isPastDeadline, newLease, type Run, recordCall } from "./run.ts";
 
 /** One piece of work on a security key: its outcome, or its next call. Only `runStep` writes. */
 export type Step = StepOutcome | PeerRead | PeerCall;
@@ -23,7 +28,7 @@ export interface StepOutcome extends CallResult {
 }
 
 /** A call to a peer that changes nothing there. It needs no lease. */
-export interface PeerRead extends CallResult {
+interface PeerRead extends CallResult {
   /** The name of the peer, by which its calls are limited. */
   readonly peer: string;
   /** Makes the call. Returns a function that prepares the next step, and why the call failed. */
@@ -52,4 +57,113 @@ export interface PeerCall extends CallResult {
    * Returns the next step if the run must not call the peer. Without it, or if it returns none, the step is deferred.
    */
   readonly withoutCall?: () => Step | undefined;
+}
+
+/** A security key as this run read it. */
+export interface KeyInRun {
+  readonly loaded: LoadedRequest;
+  readonly keyId: string;
+  readonly run: Run;
+}
+
+/** The result of a step. */
+export interface StepResult {
+  readonly loaded: LoadedRequest;
+  /**
+   * Whether a call was deferred to a later run, because the time of the run was over when its turn came, or because the
+   * run must not call its peer. Of earlier calls of the step only the intents are stored then: the next run repeats
+   * them.
+   */
+  readonly isDeferred: boolean;
+}
+
+/**
+ * Makes the calls of a step and saves the outcome. Each call that may change something is made right after its intent
+ * was stored with a renewed lease (C15). Returns undefined if another run or request has changed the security key or
+ * has its lease.
+ * @param isMoreDue whether the run works on the security key after this step. Otherwise the write of the outcome
+ * releases the lease
+ */
+export async function runStep(
+  { loaded, keyId, run }: KeyInRun,
+  start: Step,
+  isMoreDue: (key: SecurityKey) => boolean,
+  deps: ConnectorDeps,
+): Promise<StepResult | undefined> {
+  let step = start;
+  let current = loaded;
+  let isDeferred = false;
+  while ("peer" in step) {
+    const made = await makeCall({ loaded: current, keyId, run }, step, current === loaded, deps);
+    if (made === undefined) return undefined;
+    const instead = made === "deferred" ? await stepWithoutCall(step, run, deps) : undefined;
+    if (instead !== undefined) step = instead;
+    else if (made === "deferred") {
+      if (current === loaded) return { loaded, isDeferred: true };
+      isDeferred = true;
+      step = { change: key => key };
+    } else {
+      current = made.loaded;
+      step = await made.next();
+    }
+  }
+  const { change } = step;
+  const finish = (key: SecurityKey) => (isMoreDue(key) ? key : releaseLease(key, deps));
+  const finished: typeof change = (key, request) => finish(change(key, request));
+  const saved = await changeSecurityKey(current, keyId, run.owner, finished, deps);
+  return saved && { loaded: saved, isDeferred };
+}
+
+/** The `isMoreDue` of the last step on a security key. */
+export const nothingMore = (): boolean => false;
+
+/** Returns the step to continue with if the run must not call the peer, but its time is not over. */
+async function stepWithoutCall(step: PeerRead | PeerCall, run: Run, deps: ConnectorDeps): Promise<Step | undefined> {
+  if (isPastDeadline(run, deps)) return undefined;
+  return "read" in step ? step.withoutRead?.() : step.withoutCall?.();
+}
+
+/**
+ * Makes the call as soon as its peer takes another one: the lease is renewed only then, because a wait would use it up.
+ * Returns undefined as `renewLease` does.
+ * @param isFirst whether it is the first call of the step: it is not made when the time of the run is over, the others
+ * are
+ */
+function makeCall(
+  key: KeyInRun,
+  step: PeerRead | PeerCall,
+  isFirst: boolean,
+  deps: ConnectorDeps,
+): Promise<{ readonly loaded: LoadedRequest; readonly next: () => Step | Promise<Step> } | "deferred" | undefined> {
+  const { peer } = step;
+  const mayStart = () => !isFirst || !isPastDeadline(key.run, deps);
+  const call = async () => {
+    if ("read" in step) {
+      const { next, failure } = await step.read();
+      recordCall({ peer, failure, isRead: true }, key.run, deps);
+      return { loaded: key.loaded, next };
+    }
+    const leased = await renewLease(key, step, deps);
+    if (leased === undefined) return undefined;
+    const next = await step.perform(securityKeyOf(leased.loaded, key.keyId), leased.notAfter);
+    const { failure, isRefused, isWithoutCall } = next;
+    if (isWithoutCall !== true) recordCall({ peer, failure, isRefused }, key.run, deps);
+    return { loaded: leased.loaded, next: () => next };
+  };
+  return callInTurn(peer, key.run, deps, call, mayStart);
+}
+
+/**
+ * Takes or renews the lease, and stores the intent of the call in the same write. Returns undefined if the security key
+ * was changed meanwhile or the call could outlast the lease: then the call must not start.
+ */
+async function renewLease(
+  { loaded, keyId, run }: KeyInRun,
+  { intent, timeLimitMs }: PeerCall,
+  deps: ConnectorDeps,
+): Promise<{ readonly loaded: LoadedRequest; readonly notAfter: Instant } | undefined> {
+  const lease = newLease(run, deps.now(), deps.intervals);
+  const saved = await deps.requests.save(loaded, { keys: [{ ...intent(securityKeyOf(loaded, keyId)), lease }] });
+  const notAfter = plus(lease.until, -timeLimitMs);
+  return saved === undefined || deps.now() > notAfter ? undefined : { loaded: saved, notAfter };
 }

@@ -1,6 +1,5 @@
 import * as z from "zod";
-import { cloudEventOf } from "../../../lib/connector/events/cloud-event.ts";
-import { cloudEventSchemas } from "../../../lib/connector/events/cloud-event-schemas.ts";
+import { cloudEventOf, cloudEventSchemas } from "../../../lib/connector/events/cloud-event.ts";
 import { type EventType, eventTypes } from "../../../lib/connector/model/states.ts";
 import { version } from "../../../lib/platform/version.ts";
 import { type Json, ref, tidy } from "../openapi/schemas.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type Peer, startPeer } from "../../../local/peers/peer.ts";
 import { localTokens } from "../../../local/start/tokens.ts";
-import type { Body } from "../../lib/connector/api/v2/bodies.ts";
+import type { Body } from "../../lib/connector/api/bodies.ts";
 import { connectorHostOfFile } from "../../support/connector/host.ts";
 import { newUser, peersOfFile } from "../../support/connector/test-connector.ts";
 import { type Program, startProgram } from "./auth-program.ts";

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { connector } from "../../../functions/connector/routes.ts";
 import { statusKeysV2 } from "../../../lib/connector/api/status.ts";
 import { audience } from "../../../local/peers/all.ts";
-import { altered, type Body, fullBodies } from "../../lib/connector/api/v2/bodies.ts";
+import { altered, type Body, fullBodies } from "../../lib/connector/api/bodies.ts";
 import { connectorHostOfFile } from "../../support/connector/host.ts";
 import { newUser, orderBody, peersOfFile } from "../../support/connector/test-connector.ts";
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { connector } from "../../../functions/connector/routes.ts";
 import { audience } from "../../../local/peers/all.ts";
-import { shipmentBodyV1 } from "../../lib/connector/api/v1/shipment-body.ts";
-import type { Body } from "../../lib/connector/api/v2/bodies.ts";
+import type { Body } from "../../lib/connector/api/bodies.ts";
+import { shipmentBodyV1 } from "../../lib/connector/api/shipment-body-v1.ts";
 import { connectorHostOfFile } from "../../support/connector/host.ts";
 import { newUser, orderBody, peersOfFile } from "../../support/connector/test-connector.ts";
 import { storedText } from "../../support/storage/stored-text.ts";

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { altered, type Body } from "../../lib/connector/api/v2/bodies.ts";
+import { altered, type Body } from "../../lib/connector/api/bodies.ts";
 import { connectorHostOfFile } from "../../support/connector/host.ts";
 import { newUser, orderBody, peersOfFile } from "../../support/connector/test-connector.ts";
 

@@ -1,7 +1,7 @@
 import { parse } from "csv-parse/sync";
 import { beforeAll, describe, expect, it } from "vitest";
 import { AAGUIDS } from "../../../local/peers/security-key/authenticator-keys.ts";
-import { altered, type Body } from "../../lib/connector/api/v2/bodies.ts";
+import { altered, type Body } from "../../lib/connector/api/bodies.ts";
 import { connectorHostOfFile } from "../../support/connector/host.ts";
 import { newUser, orderBody, peersOfFile } from "../../support/connector/test-connector.ts";
 

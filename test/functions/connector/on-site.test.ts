@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { Body } from "../../lib/connector/api/v2/bodies.ts";
+import type { Body } from "../../lib/connector/api/bodies.ts";
 import { connectorHostOfFile } from "../../support/connector/host.ts";
 import { authenticator, idAt, mixedBody, onSiteBody } from "../../support/connector/on-site.ts";
 import { newUser, peersOfFile } from "../../support/connector/test-connector.ts";

@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type * as z from "zod";
-import { createCredentialRequestBodyV1 } from "../../../lib/connector/api/v1/credential-request-body.ts";
-import { createShipmentBodyV1 } from "../../../lib/connector/api/v1/shipment-body.ts";
-import { createBodyV2 } from "../../../lib/connector/api/v2/body-to-draft.ts";
+import { createBodyV2 } from "../../../lib/connector/api/body-to-draft.ts";
+import { createCredentialRequestBodyV1 } from "../../../lib/connector/api/v1-credential-request.ts";
+import { createShipmentBodyV1 } from "../../../lib/connector/api/v1-shipment.ts";
 import type { Peer } from "../../../local/peers/peer.ts";
-import { shipmentBodyV1 } from "../../lib/connector/api/v1/shipment-body.ts";
-import { altered, type Body } from "../../lib/connector/api/v2/bodies.ts";
+import { altered, type Body } from "../../lib/connector/api/bodies.ts";
+import { shipmentBodyV1 } from "../../lib/connector/api/shipment-body-v1.ts";
 import { connectorHostOfFile } from "../../support/connector/host.ts";
 import { authenticator, mixedBody } from "../../support/connector/on-site.ts";
 import { newUser, peersOfFile } from "../../support/connector/test-connector.ts";
@@ -92,7 +92,7 @@ const creates: Readonly<Record<string, Create>> = {
       ...at("authenticators", []),
       ...at("replaces.credential_request_id", "../people", "7c9e6679"),
     ],
-    // api/v2/body-to-draft.test.ts has the others.
+    // api/body-to-draft.test.ts has the others.
     together: [["neither shipment nor authenticators", { shipment: undefined, authenticators: undefined }, "shipment"]],
   },
   "POST /v1/fpr/shipments": {

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { fixedIntervals } from "../../../lib/connector/model/intervals.ts";
-import { connectorSettings } from "../../../lib/connector/settings.ts";
-import { toIntervals } from "../../../lib/connector/to-intervals.ts";
+import { connectorSettings, toIntervals } from "../../../lib/connector/settings.ts";
 import { validSettings } from "../../../lib/platform/settings/read-settings.ts";
 import { days, hours, minutes, seconds } from "../../../lib/platform/time.ts";
 

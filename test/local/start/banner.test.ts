@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createBodyV2 } from "../../../lib/connector/api/v2/body-to-draft.ts";
+import { createBodyV2 } from "../../../lib/connector/api/body-to-draft.ts";
 import { banner, peersBanner } from "../../../local/start/banner.ts";
 import type { Facts } from "../../../local/start/run-file.ts";
 import { sampleRequest } from "../../../local/start/sample-request.ts";

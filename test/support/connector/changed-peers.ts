@@ -1,7 +1,7 @@
 import type { ConnectorContext } from "../../../functions/connector/context.ts";
 import type { Idp } from "../../../lib/connector/idp/contract.ts";
 import type { Fetch } from "../../../lib/platform/peers/call-peer.ts";
-import type { Body } from "../../lib/connector/api/v2/bodies.ts";
+import type { Body } from "../../lib/connector/api/bodies.ts";
 import { type Clock, type ConnectorOptions, idpsOf } from "./test-connector.ts";
 
 type Ports = NonNullable<ConnectorOptions["ports"]>;

@@ -5,7 +5,7 @@ import { type LocalHost, startHost } from "../../../local/host/host.ts";
 import type { Peers } from "../../../local/peers/all.ts";
 import { createStores } from "../../../local/start/system.ts";
 import { localTokens, type Tokens } from "../../../local/start/tokens.ts";
-import type { Body } from "../../lib/connector/api/v2/bodies.ts";
+import type { Body } from "../../lib/connector/api/bodies.ts";
 import { functionsCoreOfFile } from "../host/functions-core-of-file.ts";
 import { type FreshStorage, freshStorage, patientLimits } from "../storage/fresh-storage.ts";
 import { environmentOf } from "./test-connector.ts";

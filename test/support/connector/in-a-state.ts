@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll } from "vitest";
 import { plus, seconds } from "../../../lib/platform/time.ts";
 import { idpFile, type Peers } from "../../../local/peers/all.ts";
-import type { Body } from "../../lib/connector/api/v2/bodies.ts";
+import type { Body } from "../../lib/connector/api/bodies.ts";
 import { orderBody, refusalOf, type TestConnector, withoutPins } from "./test-connector.ts";
 
 /** Settings of a connector with the IdPs of these peers, for one test file. */

@@ -9,8 +9,20 @@ import type { IdpDeps, IdpKind } from "../kind.ts";
 import { createPingTokens } from "../ping.ts";
 import { removeDevice } from "./remove-device.ts";
 import { type AicSettings, settings } from "./settings.ts";
-import { end, endOf, fillIn, type JourneyStep, step, typesOf } from "./step.ts";
-import { errorOf, journeyOptions, optionsOf, outcomeOf, userHint, userNameIn } from "./wire.ts";
+import {
+  end,
+  endOf,
+  errorOf,
+  fillIn,
+  type JourneyStep,
+  journeyOptions,
+  optionsOf,
+  outcomeOf,
+  step,
+  typesOf,
+  userHint,
+  userNameIn,
+} from "./wire.ts";
 
 const idpState = z.object({ step });
 /** The maximum size of a step as JSON, in bytes. A row has up to 20 of them, sealed and a third longer. */

@@ -3,7 +3,7 @@ import { callPeer, type PeerAccess } from "../../../platform/peers/call-peer.ts"
 import { PeerFailure } from "../../../platform/peers/peer-failure.ts";
 import type { TokenCall } from "../../peers/access-token.ts";
 import { base64Text } from "../creation-options.ts";
-import { undefinedIfDeleted, undefinedIfGone } from "../gone.ts";
+import { undefinedIfDeleted, undefinedIfGone } from "../user-check.ts";
 
 /** A device that is not readable makes the list unreadable: it may be the one that is looked for. */
 const deviceList = z.lazy(() =>

@@ -1,6 +1,5 @@
 import * as z from "zod";
-import { endpointUrl, nonEmpty, wholeNumber } from "../kind.ts";
-import { relyingPartyId } from "../relying-party-id.ts";
+import { endpointUrl, nonEmpty, relyingPartyId, wholeNumber } from "../kind.ts";
 
 const reservedHeaders = ["accept", "accept-api-version", "connection", "content-length", "content-type", "host"];
 const header = z

@@ -1,8 +1,8 @@
+import { decodeJwt } from "jose";
 import * as z from "zod";
 import type { Attestation } from "../../model/webauthn.ts";
 import { creationOptionsSchema } from "../creation-options.ts";
 import { pingBinary } from "../ping.ts";
-import { type JourneyStep, outputOf } from "./step.ts";
 
 /** AM uses the characters of this text as the user handle, without decoding them. */
 const userHandle = z
@@ -34,8 +34,6 @@ function literalOf(piece: string): unknown {
     return piece;
   }
 }
-
-type Callback = JourneyStep["callbacks"][number];
 
 /** Returns the data of a MetadataCallback by the names of WebAuthn; undefined if it is not a registration. */
 function metadataIn(callback: Callback, defaultRelyingPartyId: string): object | undefined {
@@ -72,14 +70,14 @@ export const optionsOf = (step: JourneyStep, type: string, defaultRelyingPartyId
     .map(callback => metadataIn(callback, defaultRelyingPartyId))
     .find(data => data !== undefined);
 
-const named = z.lazy(() => z.object({ user: z.object({ id: z.base64url().or(z.base64()) }) }));
+const withUserId = z.lazy(() => z.object({ user: z.object({ id: z.base64url().or(z.base64()) }) }));
 
 /**
  * Returns AM's name of the user in creation options: their user id is its base64. Undefined if they have no name that
  * can be in a path.
  */
 export function userNameIn(options: object | undefined): string | undefined {
-  const { data } = named.safeParse(options);
+  const { data } = withUserId.safeParse(options);
   const name = data && Buffer.from(data.user.id, "base64").toString("utf8");
   return name === undefined || /^\.{0,2}$|[\p{Cc}\uFFFD]/u.test(name) ? undefined : name;
 }
@@ -120,3 +118,67 @@ export function errorOf(body: unknown): { code?: string | undefined; detail?: st
 
 /** Added to the message of a journey that fails with the user's name, which does not say why. */
 export const userHint = ". Check that the user exists in the realm, is active and may have another device.";
+
+/** A step of a journey. AM expects it back unchanged except for the inputs, so unknown members are kept. */
+export const step = z.lazy(() => {
+  const entries = z.array(z.looseObject({ name: z.string(), value: z.unknown() })).optional();
+  const callback = z.looseObject({ type: z.string(), output: entries, input: entries });
+  return z.looseObject({ authId: z.string().min(1), callbacks: z.array(callback).min(1) });
+});
+export type JourneyStep = z.output<typeof step>;
+type Callback = JourneyStep["callbacks"][number];
+
+/** The end of a journey, with or without a session. */
+export const end = z.lazy(() =>
+  z
+    .object({ tokenId: z.string(), successUrl: z.string(), realm: z.string() })
+    .partial()
+    .refine(members => Object.keys(members).length > 0)
+    .transform(() => undefined),
+);
+
+/** The input of a step that gets a value. */
+interface Field {
+  /** The type of the callback. */
+  readonly type: string;
+  /** The name of the input. Pages renumber inputs, so the name decides only if several callbacks have the type. */
+  readonly tokenId: string;
+  /** The `id` in the callback's output. It has priority over the name of the input. */
+  readonly id?: string;
+}
+
+/** Returns the step with a value in one of its inputs; undefined if the step does not have that input. */
+export function fillIn(of: JourneyStep, field: Field, value: string): JourneyStep | undefined {
+  const candidates = of.callbacks.flatMap(callback => {
+    const { type, input = [] } = callback;
+    return type === field.type && input.length > 0 ? [{ callback, input }] : [];
+  });
+  const target =
+    candidates.find(({ callback }) => field.id !== undefined && outputOf(callback, "id") === field.id) ??
+    candidates.find(({ input }) => input.some(named(field.tokenId))) ??
+    (candidates.length === 1 ? candidates[0] : undefined);
+  if (target === undefined) return undefined;
+  const at = Math.max(target.input.findIndex(named(field.tokenId)), 0);
+  const input = target.input.map((each, index) => (index === at ? { ...each, value } : each));
+  return { ...of, callbacks: of.callbacks.map(each => (each === target.callback ? { ...each, input } : each)) };
+}
+
+const named = (tokenId: string) => (input: { readonly name: string }) => input.name === tokenId;
+
+/** Returns the value of an output of a callback. */
+const outputOf = ({ output }: Callback, wanted: string): unknown => output?.find(({ name }) => name === wanted)?.value;
+
+/** Returns the types of a step's callbacks, for messages. */
+export const typesOf = ({ callbacks }: JourneyStep): string => callbacks.map(({ type }) => type).join(", ");
+
+/** Seconds since 1970, up to the year 9999: the text of a later time does not sort. */
+const expiry = z.number().min(0).max(253_402_300_799);
+
+/** Returns the time until which AM accepts the step, from its `authId`; undefined if that is not readable. */
+export function endOf({ authId }: JourneyStep): Date | undefined {
+  try {
+    return new Date(expiry.parse(decodeJwt(authId).exp) * 1000);
+  } catch {
+    return undefined;
+  }
+}

@@ -8,15 +8,11 @@ import { type AccessTokens, createAccessTokens } from "../../peers/access-token.
 import { grantByClientCredentials } from "../../peers/grant.ts";
 import type { Idp } from "../contract.ts";
 import { readCreationOptions, unusable } from "../creation-options.ts";
-import { undefinedIfGone } from "../gone.ts";
-import { isUuid } from "../is-uuid.ts";
 import { type IdpDeps, type IdpKind, maxIdpResponseBytes } from "../kind.ts";
-import { createAccounts } from "./account.ts";
-import { withAttestationFormat } from "./attestation-format.ts";
-import { entraUserCheck } from "./check-user.ts";
-import { listMethods } from "./list-methods.ts";
-import { removeMethod } from "./remove-method.ts";
+import { isUuid, undefinedIfGone } from "../user-check.ts";
+import { listMethods, removeMethod } from "./methods.ts";
 import { type EntraSettings, settings } from "./settings.ts";
+import { createAccounts, entraUserCheck } from "./users.ts";
 import {
   challengeTimeout,
   creationOptionsResponse,
@@ -29,6 +25,7 @@ import {
   registrationBody,
   registrationResponse,
   userSegment,
+  withAttestationFormat,
 } from "./wire.ts";
 
 const idpState = z.object({ userId: z.string().min(1) });

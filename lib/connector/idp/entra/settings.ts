@@ -1,6 +1,5 @@
 import * as z from "zod";
-import { endpointUrl, wholeNumber, withVariable } from "../kind.ts";
-import { relyingPartyId } from "../relying-party-id.ts";
+import { endpointUrl, relyingPartyId, wholeNumber, withVariable } from "../kind.ts";
 
 const flag = z.union([z.boolean(), z.enum(["true", "false"]).transform(text => text === "true")], {
   error: "must be true or false",

@@ -1,10 +1,12 @@
 import * as z from "zod";
+import { PeerFailure } from "../../../platform/peers/peer-failure.ts";
 import { minutes } from "../../../platform/time.ts";
 import { trimEnd } from "../../../platform/trim-end.ts";
 import type { Attestation } from "../../model/webauthn.ts";
+import { readAttestation } from "../../peers/bind-response.ts";
 import type { RegisteredCredential, RegistrationQuery } from "../contract.ts";
 import { base64Text, creationOptionsSchema } from "../creation-options.ts";
-import { isUuid } from "../is-uuid.ts";
+import { isUuid } from "../user-check.ts";
 
 /** Accepts a body also inside `value`, as some versions of Graph send it. */
 const optionallyWrapped = <T>(body: z.ZodType<T>) =>
@@ -160,3 +162,17 @@ export function errorOf(body: unknown): { code?: string | undefined; detail?: st
   }
   return { code, detail: error?.message ?? undefined };
 }
+
+/** The attestation statement formats that Microsoft Graph documents for keys that an administrator registers. */
+const accepted: readonly string[] = ["packed", "none"];
+
+/** Returns a handler of a refused registration, which names an attestation format that Graph does not document. */
+export const withAttestationFormat =
+  (attestationObject: string) =>
+  (error: unknown): never => {
+    const format = readAttestation(attestationObject)?.format;
+    if (!(error instanceof PeerFailure) || error.kind !== "refused") throw error;
+    if (format === undefined || accepted.includes(format)) throw error;
+    const note = `The attestation has the format ${format}; Microsoft Graph accepts packed and none.`;
+    throw error.as("refused", { detail: `${error.detail ?? ""} ${note}`.trim() });
+  };

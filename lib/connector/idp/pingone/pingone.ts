@@ -7,23 +7,25 @@ import type { Challenge, CreationOptions } from "../../model/webauthn.ts";
 import type { TokenCall } from "../../peers/access-token.ts";
 import type { Idp } from "../contract.ts";
 import { readCreationOptions } from "../creation-options.ts";
-import { undefinedIfGone } from "../gone.ts";
 import { type IdpDeps, type IdpKind, maxIdpResponseBytes } from "../kind.ts";
 import { createPingTokens } from "../ping.ts";
-import { pingOneUserCheck } from "./check-user.ts";
-import { asDeviceLeft, asNothingCreated, deviceCapAsRefusal, undefinedIfRefused } from "./failures.ts";
-import { createUserLookup } from "./find-user.ts";
+import { undefinedIfGone } from "../user-check.ts";
 import { type PingOneSettings, settings } from "./settings.ts";
+import { createUserLookup, pingOneUserCheck } from "./users.ts";
 import {
   activationBody,
   activationType,
   activeDevice,
+  asDeviceLeft,
+  asNothingCreated,
   device,
+  deviceCapAsRefusal,
   deviceList,
   errorOf,
   newDevice,
   newDeviceBody,
   pingOneOptions,
+  undefinedIfRefused,
   unwrapped,
 } from "./wire.ts";
 

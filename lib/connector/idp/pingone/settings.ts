@@ -1,6 +1,5 @@
 import * as z from "zod";
-import { endpointUrl, wholeNumber, withVariable } from "../kind.ts";
-import { relyingPartyId } from "../relying-party-id.ts";
+import { endpointUrl, relyingPartyId, wholeNumber, withVariable } from "../kind.ts";
 
 const id = (name: string) => z.string().regex(/^[A-Za-z0-9-]+$/, `must be ${name}`);
 

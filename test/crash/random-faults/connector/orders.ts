@@ -1,5 +1,5 @@
-import { createBodyV2 } from "../../../../lib/connector/api/v2/body-to-draft.ts";
-import { createOnce } from "../../../../lib/connector/create/create-once.ts";
+import { createBodyV2 } from "../../../../lib/connector/api/body-to-draft.ts";
+import { createOnce } from "../../../../lib/connector/create/create-request.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
 import { authenticator, mixedBody, onSiteBody } from "../../../support/connector/on-site.ts";
 import { orderBody, type TestConnector } from "../../../support/connector/test-connector.ts";

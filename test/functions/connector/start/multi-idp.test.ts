@@ -6,7 +6,7 @@ import type { ConnectorContext } from "../../../../functions/connector/context.t
 import { connectorJobs } from "../../../../functions/connector/jobs.ts";
 import { readAllSettings } from "../../../../functions/read-all-settings.ts";
 import { statusV1, statusV2 } from "../../../../lib/connector/api/status.ts";
-import { vendorHosts } from "../../../../lib/connector/idp/secret-hosts.ts";
+import { vendorHosts } from "../../../../lib/connector/idp/kinds.ts";
 import { connectorSettings } from "../../../../lib/connector/settings.ts";
 import { openBlobs } from "../../../../lib/platform/azure/blobs.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";

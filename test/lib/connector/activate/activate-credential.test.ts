@@ -16,7 +16,7 @@ import {
   withoutPins,
 } from "../../../support/connector/test-connector.ts";
 import { deadAddress } from "../../../support/dead-address.ts";
-import { altered, type Body } from "../api/v2/bodies.ts";
+import { altered, type Body } from "../api/bodies.ts";
 
 const peers = await peersOfFile();
 const posts = () => peers.entra.count("POST", /fido2Methods$/);

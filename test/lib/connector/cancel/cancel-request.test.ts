@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { listRequests } from "../../../../lib/connector/api/v2/list-requests.ts";
+import { listRequests } from "../../../../lib/connector/api/list-requests.ts";
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
 import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";

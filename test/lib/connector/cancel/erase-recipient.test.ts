@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { createBodyV2 } from "../../../../lib/connector/api/v2/body-to-draft.ts";
+import { createBodyV2 } from "../../../../lib/connector/api/body-to-draft.ts";
 import { eraseRecipient, type RecipientName } from "../../../../lib/connector/cancel/erase-recipient.ts";
-import { createOnce } from "../../../../lib/connector/create/create-once.ts";
+import { createOnce } from "../../../../lib/connector/create/create-request.ts";
 import { personList } from "../../../../lib/connector/model/request-lists.ts";
 import { requestLists } from "../../../../lib/connector/storage/lists.table.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
@@ -21,7 +21,7 @@ import {
   withoutPins,
 } from "../../../support/connector/test-connector.ts";
 import { storedText } from "../../../support/storage/stored-text.ts";
-import { altered, type Body } from "../api/v2/bodies.ts";
+import { altered, type Body } from "../api/bodies.ts";
 
 const peers = await peersOfFile();
 

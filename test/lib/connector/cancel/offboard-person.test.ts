@@ -14,7 +14,7 @@ import {
   testConnector,
   withoutPins,
 } from "../../../support/connector/test-connector.ts";
-import type { Body } from "../api/v2/bodies.ts";
+import type { Body } from "../api/bodies.ts";
 
 const peers = await peersOfFile();
 const caller = { kind: "tenant", application: "leavers", roles: ["support"] } as const;

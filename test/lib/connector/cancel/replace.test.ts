@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { createBodyV2 } from "../../../../lib/connector/api/v2/body-to-draft.ts";
-import { listSecurityKeys } from "../../../../lib/connector/api/v2/list-security-keys.ts";
+import { createBodyV2 } from "../../../../lib/connector/api/body-to-draft.ts";
+import { listSecurityKeys } from "../../../../lib/connector/api/list-security-keys.ts";
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
 import { eraseRecipient } from "../../../../lib/connector/cancel/erase-recipient.ts";
-import { createOnce } from "../../../../lib/connector/create/create-once.ts";
+import { createOnce } from "../../../../lib/connector/create/create-request.ts";
 import { dryRun } from "../../../../lib/connector/create/dry-run.ts";
-import type { CloudEvent } from "../../../../lib/connector/events/cloud-event-schemas.ts";
+import type { CloudEvent } from "../../../../lib/connector/events/cloud-event.ts";
 import { followCreate } from "../../../../lib/connector/jobs/follow-replacement.ts";
 import { days, hours, minutes, plus } from "../../../../lib/platform/time.ts";
 import { idOfUser } from "../../../../local/peers/uuid-of.ts";

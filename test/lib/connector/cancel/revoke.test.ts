@@ -21,7 +21,7 @@ import {
   testConnector,
   withoutPins,
 } from "../../../support/connector/test-connector.ts";
-import type { Body } from "../api/v2/bodies.ts";
+import type { Body } from "../api/bodies.ts";
 
 const peers = await peersOfFile();
 const sink = await sinkOfFile(peers.vault, 1);

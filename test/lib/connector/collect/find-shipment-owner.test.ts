@@ -1,6 +1,6 @@
 import { exportJWK, generateKeyPair, type JWK } from "jose";
 import { beforeAll, describe, expect, test } from "vitest";
-import { findShipmentOwner } from "../../../../lib/connector/collect/find-shipment-owner.ts";
+import { findShipmentOwner } from "../../../../lib/connector/collect/decode-shipment.ts";
 import type { KeyResponses } from "../../../../lib/connector/model/credential.ts";
 import { makeResponseKey } from "../../../../lib/connector/peers/exchange-messages.ts";
 import { pinResponseKeyPurpose, responseKeyPurpose, sealContext } from "../../../../lib/connector/storage/sealed.ts";
@@ -15,7 +15,7 @@ import {
   type TestConnector,
   testConnector,
 } from "../../../support/connector/test-connector.ts";
-import type { Body } from "../api/v2/bodies.ts";
+import type { Body } from "../api/bodies.ts";
 
 const peers = await peersOfFile();
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createBodyV2 } from "../../../../lib/connector/api/v2/body-to-draft.ts";
+import { createBodyV2 } from "../../../../lib/connector/api/body-to-draft.ts";
 import { createWithId } from "../../../../lib/connector/create/create-request.ts";
 import { newRequestId } from "../../../../lib/connector/create/draft.ts";
 import { days, hours, minutes } from "../../../../lib/platform/time.ts";
@@ -14,7 +14,7 @@ import {
   testConnector,
   withoutPins,
 } from "../../../support/connector/test-connector.ts";
-import type { Body } from "../api/v2/bodies.ts";
+import type { Body } from "../api/bodies.ts";
 
 const peers = await peersOfFile();
 // Looked up once and then failed, instead of after three days.

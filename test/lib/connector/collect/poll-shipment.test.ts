@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createShipmentBodyV1 } from "../../../../lib/connector/api/v1/shipment-body.ts";
+import { createShipmentBodyV1 } from "../../../../lib/connector/api/v1-shipment.ts";
 import { createRequest } from "../../../../lib/connector/create/create-request.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
 import { days, hours, minutes, seconds } from "../../../../lib/platform/time.ts";
@@ -13,8 +13,8 @@ import {
   type TestConnector,
   testConnector,
 } from "../../../support/connector/test-connector.ts";
-import { shipmentBodyV1 } from "../api/v1/shipment-body.ts";
-import { altered, type Body } from "../api/v2/bodies.ts";
+import { altered, type Body } from "../api/bodies.ts";
+import { shipmentBodyV1 } from "../api/shipment-body-v1.ts";
 
 const peers = await peersOfFile();
 const polls = () => peers.delivery.count("GET", /shipments\/./);

@@ -14,7 +14,7 @@ import {
   type TestConnector,
   testConnector,
 } from "../../../support/connector/test-connector.ts";
-import { altered } from "../api/v2/bodies.ts";
+import { altered } from "../api/bodies.ts";
 
 const peers = await peersOfFile();
 const directory = mkdtempSync(join(tmpdir(), "challenges-"));

@@ -9,7 +9,7 @@ import {
   type TestConnector,
   testConnector,
 } from "../../../support/connector/test-connector.ts";
-import { altered } from "../api/v2/bodies.ts";
+import { altered } from "../api/bodies.ts";
 
 const peers = await peersOfFile();
 afterEach(() => peers.entra.settings({ policy: {}, readsUsers: true, readsPolicies: true }));

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, onTestFinished, test } from "vitest";
-import { createBodyV2 } from "../../../../lib/connector/api/v2/body-to-draft.ts";
+import { createBodyV2 } from "../../../../lib/connector/api/body-to-draft.ts";
 import { dryRun } from "../../../../lib/connector/create/dry-run.ts";
 import { idpFile } from "../../../../local/peers/all.ts";
 import type { Peer } from "../../../../local/peers/peer.ts";
@@ -17,7 +17,7 @@ import {
   type TestConnector,
   testConnector,
 } from "../../../support/connector/test-connector.ts";
-import { altered, type Body } from "../api/v2/bodies.ts";
+import { altered, type Body } from "../api/bodies.ts";
 
 const peers = await peersOfFile();
 const everyPeer: readonly Peer[] = Object.values(peers);

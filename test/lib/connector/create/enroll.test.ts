@@ -17,7 +17,7 @@ import {
   type TestConnector,
   testConnector,
 } from "../../../support/connector/test-connector.ts";
-import type { Body } from "../api/v2/bodies.ts";
+import type { Body } from "../api/bodies.ts";
 
 const peers = await peersOfFile();
 const puts = () => peers.rfpr.count("PUT", /./);

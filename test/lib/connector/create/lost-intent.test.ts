@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { createBodyV2 } from "../../../../lib/connector/api/v2/body-to-draft.ts";
+import { createBodyV2 } from "../../../../lib/connector/api/body-to-draft.ts";
 import { claimsTable } from "../../../../lib/connector/create/claims.table.ts";
-import { createOnce } from "../../../../lib/connector/create/create-once.ts";
+import { createOnce } from "../../../../lib/connector/create/create-request.ts";
 import type { Challenge } from "../../../../lib/connector/model/webauthn.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
 import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";

@@ -1,6 +1,6 @@
 import pLimit from "p-limit";
 import { describe, expect, test } from "vitest";
-import { getShipment } from "../../../../functions/connector/v1/get-shipment.ts";
+import { getShipment } from "../../../../functions/connector/version-1.ts";
 import type { CredentialRequest } from "../../../../lib/connector/model/request.ts";
 import type { SecurityKey } from "../../../../lib/connector/model/security-key.ts";
 import { hours, plus } from "../../../../lib/platform/time.ts";

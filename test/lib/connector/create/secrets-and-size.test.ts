@@ -9,7 +9,7 @@ import {
   testConnector,
 } from "../../../support/connector/test-connector.ts";
 import { storedText } from "../../../support/storage/stored-text.ts";
-import { altered, type Body } from "../api/v2/bodies.ts";
+import { altered, type Body } from "../api/bodies.ts";
 
 const peers = await peersOfFile();
 

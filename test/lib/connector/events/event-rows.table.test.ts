@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createBodyV2 } from "../../../../lib/connector/api/v2/body-to-draft.ts";
+import { createBodyV2 } from "../../../../lib/connector/api/body-to-draft.ts";
 import { type EventDelivery, withGivenUp, withTime } from "../../../../lib/connector/events/event.ts";
 import { toDeliveryRow, toEventRow } from "../../../../lib/connector/events/event-rows.table.ts";
 import { occurrencesBetween } from "../../../../lib/connector/events/occurrences.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { listEvents } from "../../../../functions/connector/events.ts";
 import { connectorTasks } from "../../../../functions/connector/start/maintenance-tasks.ts";
-import { listEvents } from "../../../../functions/connector/v2/list-events.ts";
 import { eventsV2, readEvents, readSink } from "../../../../lib/connector/events/read-events.ts";
 import { sendEvents } from "../../../../lib/connector/events/send-events.ts";
 import { restoreRequest } from "../../../../lib/connector/storage/restore.table.ts";

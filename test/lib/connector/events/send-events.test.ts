@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
 import { eraseRecipient } from "../../../../lib/connector/cancel/erase-recipient.ts";
-import { cloudEventSchemas } from "../../../../lib/connector/events/cloud-event-schemas.ts";
+import { cloudEventSchemas } from "../../../../lib/connector/events/cloud-event.ts";
 import { pauseSink } from "../../../../lib/connector/events/deliver-events.ts";
 import { withTime } from "../../../../lib/connector/events/event.ts";
 import { readEvents } from "../../../../lib/connector/events/read-events.ts";
@@ -23,7 +23,7 @@ import {
 } from "../../../support/connector/event-sinks.ts";
 import { orderBody, peersOfFile, type TestConnector, withoutPins } from "../../../support/connector/test-connector.ts";
 import { until } from "../../../support/until.ts";
-import { altered } from "../api/v2/bodies.ts";
+import { altered } from "../api/bodies.ts";
 
 const peers = await peersOfFile();
 const one = await sinkOfFile(peers.vault, 1);

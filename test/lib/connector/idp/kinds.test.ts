@@ -2,8 +2,7 @@ import { existsSync, globSync, readFileSync } from "node:fs";
 import { describe, expect, it, onTestFinished, test } from "vitest";
 import { parse } from "yaml";
 import * as z from "zod";
-import { idpKinds } from "../../../../lib/connector/idp/kinds.ts";
-import { variablesOf } from "../../../../lib/connector/idp/variables.ts";
+import { idpKinds, variablesOf } from "../../../../lib/connector/idp/kinds.ts";
 import { closePeers, idpFile, startPeers } from "../../../../local/peers/all.ts";
 
 const types = idpKinds.map(({ type }) => type);

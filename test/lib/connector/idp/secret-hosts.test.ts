@@ -1,13 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { type IdpSettings, idpKinds } from "../../../../lib/connector/idp/kinds.ts";
 import {
   fetchFromSecretHosts,
+  type IdpSettings,
+  idpKinds,
   isHostEntry,
   isSecretHost,
   secretHostProblems,
   vendorHosts,
   withoutLoopback,
-} from "../../../../lib/connector/idp/secret-hosts.ts";
+} from "../../../../lib/connector/idp/kinds.ts";
 import { oddServer } from "../../../support/connector/peer-tools.ts";
 
 function parse(values: Readonly<Record<string, unknown>>): IdpSettings {

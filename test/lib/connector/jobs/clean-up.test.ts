@@ -10,7 +10,7 @@ import {
   withoutPins,
 } from "../../../support/connector/test-connector.ts";
 import { storedText } from "../../../support/storage/stored-text.ts";
-import type { Body } from "../api/v2/bodies.ts";
+import type { Body } from "../api/bodies.ts";
 
 const peers = await peersOfFile();
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { listRequests } from "../../../../lib/connector/api/v2/list-requests.ts";
+import { listRequests } from "../../../../lib/connector/api/list-requests.ts";
 import { eraseRecipient } from "../../../../lib/connector/cancel/erase-recipient.ts";
 import type { Entity } from "../../../../lib/platform/tables/tables.ts";
 import { days, hours, minutes, plus } from "../../../../lib/platform/time.ts";

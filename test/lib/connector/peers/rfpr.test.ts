@@ -1,14 +1,17 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { connectDelivery } from "../../../../lib/connector/peers/delivery.ts";
-import { connectEnrollment } from "../../../../lib/connector/peers/enrollment.ts";
 import {
   encodeCredentialRequest,
   encodePinRequest,
   makeResponseKey,
 } from "../../../../lib/connector/peers/exchange-messages.ts";
-import { connectRfpr, type Rfpr } from "../../../../lib/connector/peers/rfpr.ts";
-import type { AuthenticatorOrder } from "../../../../lib/connector/peers/rfpr-wire.ts";
+import {
+  type AuthenticatorOrder,
+  connectEnrollment,
+  connectRfpr,
+  type Rfpr,
+} from "../../../../lib/connector/peers/rfpr.ts";
 import { days, plus } from "../../../../lib/platform/time.ts";
 import { closePeers, type Peers, startPeers } from "../../../../local/peers/all.ts";
 import { failureOf, kindOf, oddPeer, type TestTools, testTools } from "../../../support/connector/peer-tools.ts";

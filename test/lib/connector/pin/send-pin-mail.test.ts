@@ -17,7 +17,7 @@ import {
   type TestConnector,
   testConnector,
 } from "../../../support/connector/test-connector.ts";
-import { altered, type Body } from "../api/v2/bodies.ts";
+import { altered, type Body } from "../api/bodies.ts";
 
 const peers = await peersOfFile();
 const mailsTo = (address: string) => peers.mail.mails().filter(({ to }) => to.includes(address));

@@ -18,7 +18,7 @@ import {
   testConnector,
   withoutPins,
 } from "../../../support/connector/test-connector.ts";
-import { altered } from "../api/v2/bodies.ts";
+import { altered } from "../api/bodies.ts";
 
 const peers = await peersOfFile();
 const everyIdp = everyIdpOfFile(peers);

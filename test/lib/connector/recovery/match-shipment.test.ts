@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { createShipmentBodyV1 } from "../../../../lib/connector/api/v1/shipment-body.ts";
+import { createShipmentBodyV1 } from "../../../../lib/connector/api/v1-shipment.ts";
 import { receivedRequest } from "../../../../lib/connector/create/draft.ts";
 import type { LoadedRequest } from "../../../../lib/connector/model/loaded-request.ts";
 import type { DeliveryShipment } from "../../../../lib/connector/peers/delivery-wire.ts";
 import { matchesOrder } from "../../../../lib/connector/recovery/unknown-order.ts";
 import { instant } from "../../../../lib/platform/time.ts";
-import { shipmentBodyV1 } from "../api/v1/shipment-body.ts";
-import { altered, type Body } from "../api/v2/bodies.ts";
+import { altered, type Body } from "../api/bodies.ts";
+import { shipmentBodyV1 } from "../api/shipment-body-v1.ts";
 
 /** An order of two items: two security keys of one model, and one of another. */
 function orderOfTwoItems(): Body {

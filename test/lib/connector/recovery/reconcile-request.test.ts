@@ -15,7 +15,7 @@ import {
   testConnector,
   withoutPins,
 } from "../../../support/connector/test-connector.ts";
-import { altered, type Body } from "../api/v2/bodies.ts";
+import { altered, type Body } from "../api/bodies.ts";
 
 const peers = await peersOfFile();
 const ordered = () => peers.delivery.count("POST", /shipments$/);

@@ -7,7 +7,7 @@ import { days, hours, minutes } from "../../../../lib/platform/time.ts";
 import { unanswered } from "../../../support/connector/in-a-state.ts";
 import { authenticator, idAt, mixedBody } from "../../../support/connector/on-site.ts";
 import { peersOfFile, type TestConnector, testConnector } from "../../../support/connector/test-connector.ts";
-import { altered } from "../api/v2/bodies.ts";
+import { altered } from "../api/bodies.ts";
 
 const peers = await peersOfFile();
 

@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { connectorTasks } from "../../../../functions/connector/start/maintenance-tasks.ts";
-import { getShipment } from "../../../../functions/connector/v1/get-shipment.ts";
-import { listRequests } from "../../../../lib/connector/api/v2/list-requests.ts";
-import { listSecurityKeys } from "../../../../lib/connector/api/v2/list-security-keys.ts";
+import { getShipment } from "../../../../functions/connector/version-1.ts";
+import { listRequests } from "../../../../lib/connector/api/list-requests.ts";
+import { listSecurityKeys } from "../../../../lib/connector/api/list-security-keys.ts";
 import { eraseRecipient, type RecipientName } from "../../../../lib/connector/cancel/erase-recipient.ts";
 import { revokeNow } from "../../../../lib/connector/cancel/revoke-now.ts";
 import { removeResponsesIfDeleted } from "../../../../lib/connector/collect/save-poll.ts";
 import { listKeyOf, personList, referenceList, serialList } from "../../../../lib/connector/model/request-lists.ts";
 import { resendPin } from "../../../../lib/connector/pin/resend-pin.ts";
-import { loadRequest } from "../../../../lib/connector/storage/change-request.ts";
+import { loadRequest } from "../../../../lib/connector/runs/change-request.ts";
 import { requestLists } from "../../../../lib/connector/storage/lists.table.ts";
 import { backupsContainer } from "../../../../lib/platform/maintenance/backup-files.ts";
 import { days, hours, minutes } from "../../../../lib/platform/time.ts";
@@ -26,7 +26,7 @@ import {
 } from "../../../support/connector/test-connector.ts";
 import { runTask } from "../../../support/run-task.ts";
 import { storedText } from "../../../support/storage/stored-text.ts";
-import { altered } from "../api/v2/bodies.ts";
+import { altered } from "../api/bodies.ts";
 
 const peers = await peersOfFile();
 const sink = await sinkOfFile(peers.vault, 1);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { keyModelOf } from "../../../../lib/connector/api/key-models.ts";
+import { keyModelOf } from "../../../../lib/connector/api/list-security-keys.ts";
 
 test("a model has the name of the FIDO Metadata Service, and an unknown one has none", () => {
   expect(keyModelOf("fa2b99dc-9e39-4257-8f92-4a30d23c4118")).toBe("YubiKey 5 Series with NFC");

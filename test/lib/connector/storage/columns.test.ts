@@ -1,10 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { claimColumns, claimStore, claimsTable } from "../../../../lib/connector/create/claims.table.ts";
-import { dueEventColumns } from "../../../../lib/connector/events/due-events.table.ts";
-import { deliveryColumns, eventColumns } from "../../../../lib/connector/events/event-rows.table.ts";
+import {
+  deliveryColumns,
+  dueEventColumns,
+  eventColumns,
+  sinkColumns,
+} from "../../../../lib/connector/events/event-rows.table.ts";
 import { eventStore } from "../../../../lib/connector/events/events.table.ts";
-import { sinkColumns } from "../../../../lib/connector/events/sink-states.table.ts";
 import type { Claim } from "../../../../lib/connector/model/idempotency.ts";
 import { valuesOf } from "../../../../lib/connector/model/loaded-request.ts";
 import type { CredentialRequest } from "../../../../lib/connector/model/request.ts";

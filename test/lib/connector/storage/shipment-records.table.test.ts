@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { getShipment } from "../../../../functions/connector/v1/get-shipment.ts";
+import { getShipment } from "../../../../functions/connector/version-1.ts";
 import { shipmentRecords } from "../../../../lib/connector/storage/shipment-records.table.ts";
 import { hours, minutes } from "../../../../lib/platform/time.ts";
 import { failingTable } from "../../../support/connector/crashing.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { DueEvents } from "../../../../lib/connector/events/due-events.table.ts";
+import type { DueEvents } from "../../../../lib/connector/events/event-rows.table.ts";
 import { eventStore } from "../../../../lib/connector/events/events.table.ts";
 import type { LoadedRequest } from "../../../../lib/connector/model/loaded-request.ts";
 import type { CredentialRequest } from "../../../../lib/connector/model/request.ts";

@@ -1,6 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { end, fillIn, type JourneyStep, step } from "../../../../../lib/connector/idp/aic/step.ts";
-import { errorOf, journeyOptions, optionsOf } from "../../../../../lib/connector/idp/aic/wire.ts";
+import {
+  end,
+  errorOf,
+  fillIn,
+  type JourneyStep,
+  journeyOptions,
+  optionsOf,
+  step,
+} from "../../../../../lib/connector/idp/aic/wire.ts";
 
 const data = {
   _type: "WebAuthn",

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { passkeyPolicy, policyProblems } from "../../../../../lib/connector/idp/entra/passkey-policy.ts";
+import { passkeyPolicy, policyProblems } from "../../../../../lib/connector/idp/entra/users.ts";
 
 const aaguid = "ee882879-721c-4913-9775-3dfcce97072a";
 const open = {

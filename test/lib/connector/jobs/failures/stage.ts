@@ -1,7 +1,7 @@
 import type { Peers } from "../../../../../local/peers/all.ts";
 import type { FaultRule } from "../../../../../local/peers/peer.ts";
 import type { TestConnector } from "../../../../support/connector/test-connector.ts";
-import type { Body } from "../../api/v2/bodies.ts";
+import type { Body } from "../../api/bodies.ts";
 
 /** One way in which a call goes wrong. */
 export interface Failure {

@@ -1,5 +1,5 @@
-import { readShipmentV1 } from "../../../../../../lib/connector/api/v1/read-shipment.ts";
-import { readV2 } from "../../../../../../lib/connector/api/v2/read-credential-request.ts";
+import { readV2 } from "../../../../../../lib/connector/api/read-credential-request.ts";
+import { readShipmentV1 } from "../../../../../../lib/connector/api/v1-shipment.ts";
 import type { LoadedRequest } from "../../../../../../lib/connector/model/loaded-request.ts";
 import { between, type Instant } from "../../../../../../lib/platform/time.ts";
 import { isWork, rowsOf } from "./rows.ts";

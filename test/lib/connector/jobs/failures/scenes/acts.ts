@@ -1,5 +1,5 @@
-import { createShipmentBodyV1 } from "../../../../../../lib/connector/api/v1/shipment-body.ts";
-import { createBodyV2 } from "../../../../../../lib/connector/api/v2/body-to-draft.ts";
+import { createBodyV2 } from "../../../../../../lib/connector/api/body-to-draft.ts";
+import { createShipmentBodyV1 } from "../../../../../../lib/connector/api/v1-shipment.ts";
 import { cancelRequest } from "../../../../../../lib/connector/cancel/cancel-request.ts";
 import { revokeNow } from "../../../../../../lib/connector/cancel/revoke-now.ts";
 import { createWithId } from "../../../../../../lib/connector/create/create-request.ts";

@@ -1,6 +1,6 @@
 import { authenticator, mixedBody, onSiteBody } from "../../../../../support/connector/on-site.ts";
 import { newUser, orderBody } from "../../../../../support/connector/test-connector.ts";
-import type { Body } from "../../../api/v2/bodies.ts";
+import type { Body } from "../../../api/bodies.ts";
 
 type IdpId = "entra" | "pingone" | "aic";
 

@@ -1,4 +1,4 @@
-import { shipmentBodyV1 } from "../../../api/v1/shipment-body.ts";
+import { shipmentBodyV1 } from "../../../api/shipment-body-v1.ts";
 import type { Failure, Scene } from "../stage.ts";
 import {
   afterBroken,

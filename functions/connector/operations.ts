@@ -1,0 +1,81 @@
+import * as z from "zod";
+import { processCredentialRequests } from "../../lib/connector/jobs/process-credential-requests.ts";
+import { processShipments } from "../../lib/connector/jobs/process-shipments.ts";
+import { noContent, ok } from "../../lib/platform/http/call.ts";
+import { endpoint } from "../../lib/platform/http/endpoint.ts";
+import { runJob } from "../../lib/platform/http/job.ts";
+import type { ConnectorContext } from "./context.ts";
+
+/** Identical in both versions (specification section 9). */
+export const processShipmentsNow = endpoint({
+  routes: ["GET /v2/operations/process-shipments"],
+  access: "caller",
+  tag: "Jobs",
+  summary: "Retrieve and process shipment responses now",
+  description:
+    "Runs the job that asks the delivery service for shipments and reads the responses of the key maker, for all " +
+    "shipments, now instead of at its next scheduled time. Returns when the job is done.",
+  answers: { 204: { description: "Done." } },
+  handle: async (_, context: ConnectorContext) => {
+    await runJob("processShipments", "call", context.log, () => processShipments("on_demand", context));
+    return noContent;
+  },
+});
+
+/** The same in version 1 (specification section 9). */
+export const processShipmentsNowV1: typeof processShipmentsNow = {
+  ...processShipmentsNow,
+  tag: "Version 1",
+  routes: ["GET /v1/operations/process-shipments"],
+};
+
+const count = (description: string) => z.int().min(0).meta({ description });
+
+const processedV2 = z.lazy(() =>
+  z.object({
+    data: z
+      .object({
+        processed: count("Credentials looked at."),
+        activated: count("Of those, now active."),
+        failed: count("Of those, failed for good."),
+        pending: count("Of those, still due."),
+      })
+      .meta({ id: "ProcessedCredentials" }),
+  }),
+);
+
+/** Specification section 4; decisions C2, C15. */
+export const processCredentialRequestsNow = endpoint({
+  routes: ["POST /v2/operations/process-credential-requests"],
+  access: "caller",
+  tag: "Jobs",
+  summary: "Activate credentials and send PIN emails now",
+  description:
+    "Runs the job that asks for the responses of authenticators, activates credentials at the identity providers and " +
+    "sends PIN emails, for all requests, now instead of at its next scheduled time. Returns when the job is done, after " +
+    "at most 100 seconds. Work for an external system that throttles or is not responding stays due.",
+  answers: { 200: { description: "What was done.", schema: processedV2 } },
+  handle: async (_, context: ConnectorContext) => {
+    const work = () => processCredentialRequests("on_demand", context);
+    const { deferred, ...counts } = await runJob("processCredentialRequests", "call", context.log, work);
+    return ok({ data: counts });
+  },
+});
+
+/** Specification section 4; decision C15. */
+export const processCredentialRequestsNowV1 = endpoint({
+  routes: ["POST /v1/operations/process-credential-requests"],
+  access: "caller",
+  tag: "Version 1",
+  summary: "Activate credentials and send PIN emails now",
+  description:
+    "Runs the job that activates credentials at the identity providers and sends PIN emails, for all requests, now " +
+    "instead of at its next scheduled time.",
+  answers: { 204: { description: "Done." } },
+  handle: async (_, context: ConnectorContext) => {
+    await runJob("processCredentialRequests", "call", context.log, () =>
+      processCredentialRequests("on_demand", context),
+    );
+    return noContent;
+  },
+});

@@ -1,6 +1,0 @@
-import * as z from "zod";
-
-/** The id of a credential request in a path, in any case (RFC 9562 section 4). A text that is no id gets 404. */
-export const requestIdPath = z.object({
-  credential_request_id: z.string().toLowerCase().meta({ description: "The credential request id, in any case." }),
-});

@@ -1,0 +1,62 @@
+import * as z from "zod";
+import { resendPin as resend } from "../../lib/connector/pin/resend-pin.ts";
+import { Fault } from "../../lib/platform/fault.ts";
+import { noContent, ok } from "../../lib/platform/http/call.ts";
+import { endpoint } from "../../lib/platform/http/endpoint.ts";
+import { requestIdPath } from "./call-fields.ts";
+import type { ConnectorContext } from "./context.ts";
+
+const resentV2 = z.object({ data: z.object({ sent: z.int().min(0).meta({ description: "Number of emails sent." }) }) });
+
+/** Sends the PIN emails of a request again (specification section 4; decisions C1, C2, C14). */
+export const resendPin = endpoint({
+  routes: ["POST /v2/credential-requests/{credential_request_id}/resend-pin"],
+  access: "caller",
+  role: "support",
+  tag: "Credential requests",
+  summary: "Resend the PIN email of every key that has a PIN response",
+  description:
+    "Sends the PIN email of every key of the request again, if its PIN is known. Responds 409 with the reason " +
+    "if there is no PIN to send, and 429 if the emails were sent too often.",
+  params: requestIdPath,
+  answers: { 200: { description: "What was sent.", schema: resentV2 } },
+  refusals: ["conflict", "throttled"],
+  handle: async ({ params }, context: ConnectorContext) =>
+    ok({ data: await resend(params.credential_request_id, context) }),
+});
+
+/** Specification section 4; decisions C1, C14. */
+export const resendPinOfRequest = endpoint({
+  routes: ["POST /v1/credential-requests/{credential_request_id}/resend-pin"],
+  access: "caller",
+  role: "support",
+  tag: "Version 1",
+  summary: "Resend the PIN emails of a credential request",
+  description: "Sends the PIN email of every key of the request again, if its PIN is known.",
+  params: requestIdPath,
+  answers: { 204: { description: "Sent." } },
+  refusals: ["conflict", "throttled"],
+  handle: async ({ params }, context: ConnectorContext) => {
+    await resend(params.credential_request_id, context);
+    return noContent;
+  },
+});
+
+/** Of a mixed request the shipped keys alone (specification section 4); decisions C1, C14. */
+export const resendPinOfShipment = endpoint({
+  routes: ["GET /v1/operations/resend-pin/{shipment_id}"],
+  access: "caller",
+  role: "support",
+  tag: "Version 1",
+  summary: "Resend the PIN emails of a shipment",
+  description: "Sends the PIN email of every shipped key again, if its PIN is known.",
+  params: z.lazy(() => z.object({ shipment_id: z.string().meta({ description: "The delivery service's id." }) })),
+  answers: { 204: { description: "Sent." } },
+  refusals: ["conflict", "throttled"],
+  handle: async ({ params }, context: ConnectorContext) => {
+    const requestId = await context.requests.requestOfShipment(params.shipment_id);
+    if (requestId === undefined) throw new Fault("not_found", "There is no such shipment.");
+    await resend(requestId, context, "shipped");
+    return noContent;
+  },
+});

@@ -1,0 +1,73 @@
+import type { Instant } from "../../platform/time.ts";
+import type { ConnectorDeps } from "../deps.ts";
+import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
+import { foldName, personList, type RequestList, referenceList, serialList } from "../model/request-lists.ts";
+import { isTerminal, type RequestState, requestStates } from "../model/states.ts";
+import { type ListPage, readPage } from "./read-page.ts";
+
+/** What a request must match. Names are compared without regard to letter case. */
+interface RequestFilter {
+  readonly state?: RequestState | undefined;
+  readonly userId?: string | undefined;
+  readonly email?: string | undefined;
+  readonly externalId?: string | undefined;
+  readonly customerReference?: string | undefined;
+  readonly serial?: string | undefined;
+  readonly createdAfter?: Instant | undefined;
+}
+
+/**
+ * Returns a page of the requests that match every filter, in the order of creation (C19). An archived request matches
+ * none.
+ * @param range at most `top` requests after the position `after`
+ */
+export function listRequests(
+  filter: RequestFilter,
+  { top, after }: { readonly top: number; readonly after?: string | undefined },
+  deps: ConnectorDeps,
+): Promise<ListPage<LoadedRequest>> {
+  const named = nameListOf(filter);
+  const source = {
+    lists: named === undefined ? stateListsOf(filter) : [[named]],
+    isExact: named === undefined,
+    entriesOf: (loaded: LoadedRequest) => (matches(loaded, filter) ? [loaded] : []),
+  };
+  return readPage(source, { top, after: latest(after, filter.createdAfter) }, deps);
+}
+
+const latest = (a: string | undefined, b: string | undefined): string | undefined =>
+  a === undefined || (b !== undefined && b > a) ? b : a;
+
+function matches(loaded: LoadedRequest, filter: RequestFilter): boolean {
+  const { state, recipient, shipment, isArchived } = loaded.request.value;
+  const keys = securityKeysOf(loaded);
+  const has = (wanted: string | undefined, ...values: readonly (string | undefined)[]) =>
+    wanted === undefined || values.some(value => value !== undefined && foldName(value) === foldName(wanted));
+  return (
+    isArchived !== true &&
+    (filter.state === undefined || filter.state === state) &&
+    has(filter.email, recipient.email) &&
+    has(filter.externalId, recipient.externalId) &&
+    has(filter.customerReference, shipment?.customerReference) &&
+    has(filter.serial, ...keys.map(({ serial }) => serial)) &&
+    has(filter.userId, ...keys.flatMap(({ credentials }) => credentials.map(({ userId }) => userId)))
+  );
+}
+
+/** Returns the list of the name in a filter that the fewest requests have; undefined for a filter without a name. */
+function nameListOf({ serial, customerReference, userId, externalId, email }: RequestFilter): RequestList | undefined {
+  if (serial !== undefined) return serialList(serial);
+  if (customerReference !== undefined) return referenceList(customerReference);
+  const person = userId ?? externalId ?? email;
+  return person === undefined ? undefined : personList(person);
+}
+
+/** The lists in the order of the states: a request enters its new list before it leaves the old one. */
+const stateListsOf = ({ state }: RequestFilter): readonly (readonly RequestList[])[] =>
+  state !== undefined
+    ? [[{ state }]]
+    : [
+        [{ state: "received" }],
+        [{ state: "started" }],
+        requestStates.filter(isTerminal).map(ended => ({ state: ended })),
+      ];

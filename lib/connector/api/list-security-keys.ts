@@ -1,0 +1,133 @@
+import * as z from "zod";
+import { omitUndefined } from "../../platform/omit-undefined.ts";
+import type { Instant } from "../../platform/time.ts";
+import type { ConnectorDeps } from "../deps.ts";
+import { shownState } from "../model/credential.ts";
+import { type LoadedRequest, valuesOf } from "../model/loaded-request.ts";
+import type { CredentialRequest } from "../model/request.ts";
+import { aaguidList, foldName, personList, registerList, serialList } from "../model/request-lists.ts";
+import { type Credential, isOnSite, type SecurityKey } from "../model/security-key.ts";
+import { deliveryStateOf } from "../model/shipment.ts";
+import { shownCredentialStates } from "../model/states.ts";
+import { type ListPage, readPage } from "./read-page.ts";
+
+/** What an entry of the register must match. Names are compared without regard to letter case. */
+interface RegisterFilter {
+  readonly serial?: string | undefined;
+  readonly userId?: string | undefined;
+  readonly state?: (typeof shownCredentialStates)[number] | undefined;
+  readonly aaguid?: string | undefined;
+}
+
+const fields = () => ({
+  credential_request_id: z.string().describe("The request. It cannot be read any more after its clean-up."),
+  key_id: z.string().describe("Names the key within its request."),
+  serial_number: z.string().optional().describe("Serial number, once the key maker or the enrollment reports it."),
+  firmware: z.string().optional().describe("Firmware version, as the key maker or the enrollment reports it."),
+  aaguid: z.string().optional().describe("The model, from the attestation. Absent until the response is read."),
+  model: z.string().optional().describe("Name of the model, for AAGUIDs that the connector knows."),
+  idp_id: z.string().describe("The IdP that the credential is for."),
+  user_id: z.string().describe("The user at the relying party."),
+  state: z.enum(shownCredentialStates).describe("State of the credential."),
+  ordered_at: z.iso.datetime().describe("When the request was created."),
+  delivered_at: z.iso.datetime().optional().describe("When the delivery service reported its shipment as delivered."),
+  activated_at: z.iso.datetime().optional().describe("When the IdP registered the credential."),
+  revoked_at: z.iso.datetime().optional().describe("When the IdP confirmed the removal of the credential."),
+  replaced_by: z.string().optional().describe("The latest request whose keys replace this one, unless it failed."),
+});
+
+/** An entry of the register: a credential on a security key (C22). */
+export const registeredKeyV2 = z.lazy(() => z.object(fields()).meta({ id: "RegisteredKey" }));
+
+type RegisteredKey = z.output<typeof registeredKeyV2>;
+
+/** Returns the names of the fields of an entry, in the order of the columns of CSV. */
+export const registerColumns = () => Object.keys(fields()) as readonly (keyof RegisteredKey)[];
+
+/**
+ * Returns a page of the register of security keys: an entry for each credential that matches every filter, in the order
+ * of the creation of the requests (C22). Archived requests have entries too.
+ * @param range at most `top` entries after the position `after`; more only if one request has more
+ */
+export function listSecurityKeys(
+  filter: RegisterFilter,
+  range: { readonly top: number; readonly after?: string | undefined },
+  deps: ConnectorDeps,
+): Promise<ListPage<RegisteredKey>> {
+  const { serial, userId, aaguid, state } = filter;
+  const named =
+    (serial !== undefined && serialList(serial)) ||
+    (userId !== undefined && personList(userId)) ||
+    (aaguid !== undefined && aaguidList(aaguid)) ||
+    registerList;
+  const source = {
+    lists: [[named]],
+    isExact: named === registerList && state === undefined,
+    entriesOf: (loaded: LoadedRequest) => entriesOf(loaded, filter),
+  };
+  return readPage(source, range, deps);
+}
+
+function entriesOf(loaded: LoadedRequest, filter: RegisterFilter): readonly RegisteredKey[] {
+  const { request, keys } = valuesOf(loaded);
+  const has = (wanted: string | undefined, value: string | undefined) =>
+    wanted === undefined || (value !== undefined && foldName(value) === foldName(wanted));
+  return keys
+    .filter(({ serial }) => has(filter.serial, serial))
+    .flatMap(key =>
+      key.credentials
+        .filter(({ userId }) => has(filter.userId, userId))
+        .filter(({ aaguid }) => has(filter.aaguid, aaguid))
+        .filter(each => has(filter.state, shownState(each)))
+        .map(credential => entryOf(request, key, credential)),
+    );
+}
+
+const entryOf = (request: CredentialRequest, key: SecurityKey, credential: Credential): RegisteredKey =>
+  omitUndefined({
+    credential_request_id: request.id,
+    key_id: key.id,
+    serial_number: key.serial,
+    firmware: key.firmware,
+    aaguid: credential.aaguid,
+    model: credential.aaguid === undefined ? undefined : keyModelOf(credential.aaguid),
+    idp_id: credential.idpId,
+    user_id: credential.userId,
+    state: shownState(credential),
+    ordered_at: request.createdAt,
+    delivered_at: isOnSite(key) ? undefined : deliveredAt(request),
+    activated_at: credential.activatedAt,
+    revoked_at: credential.revocation?.revokedAt,
+    replaced_by: key.replacedBy?.requestId,
+  });
+
+const deliveredAt = ({ delivery }: CredentialRequest): Instant | undefined =>
+  deliveryStateOf(delivery?.shipment) === "delivered" ? delivery?.shipment?.endedAt : undefined;
+
+/**
+ * Returns the name of the model that an AAGUID stands for in the FIDO Metadata Service. Undefined for one that is not
+ * in the table: it has the models that are ordered most, and grows with the products of the delivery service.
+ */
+export const keyModelOf = (aaguid: string): string | undefined =>
+  Object.entries(aaguidsOf).find(([, aaguids]) => aaguids.includes(aaguid))?.[0];
+
+const aaguidsOf: Readonly<Record<string, readonly string[]>> = {
+  "YubiKey 5 Series": [
+    "19083c3d-8383-4b18-bc03-8f1c9ab2fd1b",
+    "cb69481e-8ff7-4039-93ec-0a2729a154a8",
+    "ee882879-721c-4913-9775-3dfcce97072a",
+  ],
+  "YubiKey 5 Series with NFC": [
+    "2fc0579f-8113-47ea-b116-bb5a8db9202a",
+    "a25342c0-3cdc-4414-8e46-f4807fca511c",
+    "fa2b99dc-9e39-4257-8f92-4a30d23c4118",
+  ],
+  "YubiKey 5 Series with Lightning": ["a02167b9-ae71-4ac7-9a07-06432ebb6f1c", "c5ef55ff-ad9a-4b9f-b580-adebafe026d0"],
+  "YubiKey 5 FIPS Series": ["73bb0cd4-e502-49b8-9c6f-b59445bf720b"],
+  "YubiKey 5 FIPS Series with NFC": ["c1f9a0bc-1dd2-404a-b27f-8e29047a43fd"],
+  "YubiKey 5 FIPS Series with Lightning": ["85203421-48f9-4355-9bc8-8a53846e5083"],
+  "YubiKey Bio Series": ["d8522d9f-575b-4866-88a9-ba99fa02f35b"],
+  "Security Key by Yubico": ["b92c3f9a-c014-4056-887f-140a2501163b", "f8a011f3-8c0a-4d15-8006-17111f9edc7d"],
+  "Security Key by Yubico with NFC": ["149a2021-8ef6-4133-96b8-81f8d5b7f1f5", "6d44ba9b-f6ec-2e49-b930-0c8fe920cb73"],
+  "Security Key NFC by Yubico": ["a4e9fc6d-4cbe-4758-b8ba-37598bb5bbaa", "e77e3c64-05e3-428b-8824-0cbeb04b829d"],
+};

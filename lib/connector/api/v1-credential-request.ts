@@ -1,0 +1,142 @@
+import * as z from "zod";
+import { omitUndefined } from "../../platform/omit-undefined.ts";
+import type { DraftLocation, RequestDraft } from "../create/draft.ts";
+import { shownState } from "../model/credential.ts";
+import type { CredentialRequest } from "../model/request.ts";
+import { authenticatorKeyId, pinEntryMethods, type SecurityKey } from "../model/security-key.ts";
+import { requestStates, shownCredentialStates } from "../model/states.ts";
+import {
+  defaultPinLength,
+  email,
+  emailsTo,
+  keyName,
+  listOf,
+  nonEmptyLine,
+  optionalLine,
+  pinLength,
+  requestLimits,
+  userId,
+  withDefault,
+} from "./field-rules.ts";
+
+const bodyV1 = z.lazy(() =>
+  z.object({
+    recipient: z
+      .object({
+        firstname: nonEmptyLine().describe("First name."),
+        lastname: nonEmptyLine().describe("Last name."),
+        email: email().describe("Also the recipient's unique identifier."),
+      })
+      .describe("Who gets the authenticator."),
+    credentials: listOf(
+      z.object({ user_id: userId().describe("The user, as the identity provider knows them.") }),
+      requestLimits.credentialsPerKey,
+    ).describe("In the order in which the authenticator gets them."),
+    pin_request: z
+      .object({
+        min_length: withDefault(pinLength(), defaultPinLength).describe("Least number of PIN characters."),
+        entry_method: withDefault(z.enum(pinEntryMethods), "generated").describe(
+          "Generated beforehand and sent by email, or entered at the enrollment on site.",
+        ),
+      })
+      .describe("The PIN of the authenticator."),
+    authenticator_name: keyName().describe("Custom name, shown as `<name>: <serial>`. By default `Pre-Reg Key`."),
+    customization_id: optionalLine().describe("Customization of the key."),
+    enrollment_contacts: z
+      .object({
+        emails_to: emailsTo().describe("The PIN is sent here. Addresses must differ in more than letter case."),
+      })
+      .describe("Who receives the PIN email."),
+  }),
+);
+
+/**
+ * The body of a version 1 credential request create: one on-site authenticator at the default IdP. Parses to a draft
+ * (decisions C3, C4, C5).
+ */
+export const createCredentialRequestBodyV1 = bodyV1
+  .transform(
+    ({ recipient, credentials, pin_request: pin, ...body }): RequestDraft => ({
+      origin: "v1_credential_request",
+      pathOf,
+      recipient: {
+        email: recipient.email,
+        firstName: recipient.firstname,
+        lastName: recipient.lastname,
+        company: "",
+        telephone: "",
+        externalId: recipient.email,
+      },
+      emailsTo: body.enrollment_contacts.emails_to,
+      keys: [
+        omitUndefined({
+          id: authenticatorKeyId(0),
+          provisioning: "on_site" as const,
+          name: body.authenticator_name,
+          customizationId: body.customization_id,
+          preferredAuthenticatorType: "hardware" as const,
+          pinRequest: { length: pin.min_length, entryMethod: pin.entry_method, deliveryMethod: "email" as const },
+          credentials: credentials.map(({ user_id }) => ({ userId: user_id })),
+        }),
+      ],
+    }),
+  )
+  .meta({
+    id: "CredentialRequestOrderV1",
+    description: "Credentials on one authenticator that is programmed on site.",
+  });
+
+/** Callers of version 1 choose no IdP and no relying party, so a problem with either is reported for `user_id`. */
+function pathOf(location: DraftLocation): string {
+  if (location.field === "emailTo") return `enrollment_contacts.emails_to[${location.index}]`;
+  if (location.field === "pinLength") return "pin_request.min_length";
+  return location.field === "authenticators" ? "credentials" : `credentials[${location.index}].user_id`;
+}
+
+/** Version 1 response to a credential request create. */
+export const createdCredentialRequestV1 = z
+  .object({
+    data: z.object({ credential_request_id: z.string().describe("Names the request.") }),
+  })
+  .meta({ id: "CreatedCredentialRequestV1" });
+
+/** Version 1 read model of a credential request, with version 2's states (specification section 2, decision C3). */
+export const credentialRequestV1 = z.lazy(() =>
+  z
+    .object({
+      credential_request_id: z.string().describe("Names the request."),
+      credential_request_state: z.enum(requestStates).describe("State of the whole request."),
+      credentials: z
+        .array(
+          z
+            .object({
+              user_id: z.string().describe("The user at the identity provider."),
+              relying_party_id: z.string().optional().describe("As the IdP has it."),
+              idp_id: z.string().describe("The IdP that the credential is for."),
+              credential_state: z.enum(shownCredentialStates).describe("State of the credential."),
+            })
+            .meta({ id: "CredentialV1" }),
+        )
+        .describe("Every credential of the request."),
+    })
+    .meta({ id: "CredentialRequestV1" }),
+);
+
+/** The version 1 read of a request, whichever version made it (decision C4). */
+export const readV1 = (
+  request: CredentialRequest,
+  keys: readonly SecurityKey[],
+): z.output<typeof credentialRequestV1> => ({
+  credential_request_id: request.id,
+  credential_request_state: request.state,
+  credentials: keys.flatMap(({ credentials }) =>
+    credentials.map(credential =>
+      omitUndefined({
+        user_id: credential.userId,
+        relying_party_id: credential.relyingPartyId,
+        idp_id: credential.idpId,
+        credential_state: shownState(credential),
+      }),
+    ),
+  ),
+});

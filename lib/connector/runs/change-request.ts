@@ -1,0 +1,98 @@
+import { Fault } from "../../platform/fault.ts";
+import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
+import type { ConnectorDeps } from "../deps.ts";
+import { type Changes, type LoadedRequest, securityKeyOf, securityKeysOf } from "../model/loaded-request.ts";
+import type { CredentialRequest } from "../model/request.ts";
+import { rolledUp } from "../model/roll-up.ts";
+import type { SecurityKey } from "../model/security-key.ts";
+import { isLeasedByAnother, type Run } from "./run.ts";
+
+/** Loads the request that a caller names, also an archived one. Throws Fault `not_found`. */
+export async function loadKept(id: string, { requests }: Pick<ConnectorDeps, "requests">): Promise<LoadedRequest> {
+  return existing(await requests.load(id));
+}
+
+/** Loads a request. Throws Fault `not_found`, also for an archived one, which only the register shows. */
+export async function loadRequest(id: string, { requests }: Pick<ConnectorDeps, "requests">): Promise<LoadedRequest> {
+  const loaded = existing(await requests.load(id));
+  if (loaded.request.value.isArchived !== true) return loaded;
+  throw new Fault(
+    "not_found",
+    "The credential request was cleaned up. Only the register of security keys has its keys.",
+  );
+}
+
+function existing(loaded: LoadedRequest | undefined): LoadedRequest {
+  if (loaded === undefined) throw new Fault("not_found", "There is no such credential request.");
+  return loaded;
+}
+
+/**
+ * Saves changes of a request. On a conflict, reads the request again and applies `change` to it.
+ * @param change returns undefined if nothing is to be saved any more
+ * @returns the saved request; undefined if `change` returned none or the request is gone
+ */
+export async function saveChanges(
+  loaded: LoadedRequest,
+  change: (current: LoadedRequest) => Changes | undefined | Promise<Changes | undefined>,
+  { requests }: Pick<ConnectorDeps, "requests">,
+  options?: { readonly isUrgent?: boolean },
+): Promise<LoadedRequest | undefined> {
+  let current: LoadedRequest | undefined = loaded;
+  return retryOnConflict(async () => {
+    const changes = current && (await change(current));
+    if (current === undefined || changes === undefined) return undefined;
+    const saved = await requests.save(current, changes, options);
+    if (saved !== undefined) return saved;
+    current = await requests.load(loaded.request.value.id);
+    return conflict;
+  });
+}
+
+/**
+ * Changes one security key. If its state changes, the request's roll-up is saved in the same transaction. After a
+ * conflict, reads the request again and retries while `owner` has the lease on the key (C15). Returns undefined when
+ * the lease is lost: the caller stops.
+ */
+export const changeSecurityKey = (
+  loaded: LoadedRequest,
+  keyId: string,
+  owner: string,
+  change: (key: SecurityKey, request: CredentialRequest) => SecurityKey,
+  deps: Pick<ConnectorDeps, "requests" | "now">,
+): Promise<LoadedRequest | undefined> =>
+  saveChanges(
+    loaded,
+    current => {
+      const before = securityKeyOf(current, keyId);
+      if (current !== loaded && before.lease?.owner !== owner) return undefined;
+      const after = change(before, current.request.value);
+      if (after.state === before.state) return { keys: [after] };
+      const keys = securityKeysOf(current).map(key => (key.id === keyId ? after : key));
+      return { request: rolledUp(current.request.value, keys, deps.now()), keys: [after] };
+    },
+    deps,
+  );
+
+/** Waits before each further read while a job has a lease. A job's visit of a key usually lasts less than their sum. */
+const leaseWaitsMs = [200, 300, 500, 1000];
+
+/**
+ * Returns the request. Reads it again while a job has the lease of one of these security keys, until all waits are
+ * over. Throws Fault `not_found`.
+ */
+export async function loadUnleased(
+  requestId: string,
+  keysOf: (loaded: LoadedRequest) => readonly SecurityKey[],
+  run: Run,
+  deps: ConnectorDeps,
+  load: typeof loadRequest = loadRequest,
+): Promise<LoadedRequest> {
+  let loaded = await load(requestId, deps);
+  for (const waitMs of leaseWaitsMs) {
+    if (!keysOf(loaded).some(({ lease }) => isLeasedByAnother(lease, run, deps.now()))) break;
+    await deps.sleep(waitMs);
+    loaded = await load(requestId, deps);
+  }
+  return loaded;
+}
