@@ -1,6 +1,6 @@
 // Creates, lists and revokes static API tokens of an API (G3, G13).
 import type { paths } from "../docs/openapi/core.ts";
-import { omitUndefined } from "../lib/platform/omit-undefined.ts";
+import { omitUndefined } from "../lib/platform/collections.ts";
 import { dataOf, Refused } from "./api.ts";
 import { exitHelp, operatorHelp, printJson, printTable, runOperatorCommand } from "./operator-command.ts";
 

@@ -1,6 +1,6 @@
 import createClient, { type Client } from "openapi-fetch";
 import * as z from "zod";
-import { trimEnd } from "../lib/platform/trim-end.ts";
+import { trimEnd } from "../lib/platform/text.ts";
 
 /** A response of the API: `data` of a success, `error` of a refusal. */
 export interface ApiAnswer<T = unknown> {

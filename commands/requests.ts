@@ -1,7 +1,7 @@
 // Orders security keys from a file, finds and shows credential requests of the connector with their events, resends PINs, cancels and
 // revokes, lists security keys, and offboards people (C6, C14, C15, C19 to C23).
 import type { CredentialRequest, paths } from "../docs/openapi/connector.ts";
-import { omitUndefined } from "../lib/platform/omit-undefined.ts";
+import { omitUndefined } from "../lib/platform/collections.ts";
 import { dataOf, pageOf } from "./api.ts";
 import { wholeNumber } from "./import/arguments.ts";
 import {

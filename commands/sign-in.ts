@@ -1,7 +1,7 @@
 import { createInterface } from "node:readline/promises";
 import { Writable } from "node:stream";
 import type { TokenCredential } from "@azure/identity";
-import { singleFlight } from "../lib/platform/async/single-flight.ts";
+import { singleFlight } from "../lib/platform/async.ts";
 import { usageError } from "./read-arguments.ts";
 
 /** The options of a command that signs its operator in. */

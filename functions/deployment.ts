@@ -2,21 +2,19 @@ import { randomBytes } from "node:crypto";
 import { availableParallelism } from "node:os";
 import { setTimeout as wait } from "node:timers/promises";
 import { type Blobs, openBlobs } from "../lib/platform/azure/blobs.ts";
+import { type CacheOptions, cachedSecret } from "../lib/platform/azure/cached-secret.ts";
+import { keyRing } from "../lib/platform/azure/key-ring.ts";
+import { logExpiry, openSecrets, type Secrets } from "../lib/platform/azure/secrets.ts";
 import { isLocalService, localCredential, managedIdentity } from "../lib/platform/azure/service-access.ts";
-import { createHealthCheck } from "../lib/platform/http/health.ts";
+import { createSealer, type KeyRing, type Sealer } from "../lib/platform/crypto.ts";
 import { createLog, type Log, writeToHost } from "../lib/platform/log.ts";
-import { createSealer, type KeyRing, type Sealer } from "../lib/platform/seal.ts";
-import type { DeploymentSettings } from "../lib/platform/settings/deployment-settings.ts";
+import { type DeploymentSettings, version } from "../lib/platform/settings/deployment-settings.ts";
 import type { Environment } from "../lib/platform/settings/read-settings.ts";
 import { openTables, type Tables } from "../lib/platform/tables/tables.ts";
-import { openTelemetry, type Telemetry } from "../lib/platform/telemetry/telemetry.ts";
+import { openTelemetry, type Telemetry } from "../lib/platform/telemetry/telemetry-sink.ts";
 import type { Tracer } from "../lib/platform/telemetry.ts";
 import { instant, minutes, type Now, seconds } from "../lib/platform/time.ts";
-import { type CacheOptions, cachedSecret } from "../lib/platform/vault/cached-secret.ts";
-import { keyRing } from "../lib/platform/vault/key-ring.ts";
-import { logExpiry } from "../lib/platform/vault/log-expiry.ts";
-import { openSecrets, type Secrets } from "../lib/platform/vault/secrets.ts";
-import { version } from "../lib/platform/version.ts";
+import { createHealthCheck } from "./health.ts";
 import { createPreciseClock } from "./precise-clock.ts";
 
 /** The clients and other dependencies that all APIs share. Each client connects at its first call. */

@@ -1,9 +1,8 @@
+import { apiTokenHashes } from "../lib/platform/azure/token-hashes.ts";
 import { callerFields, type RoleApi } from "../lib/platform/caller.ts";
 import type { Identify } from "../lib/platform/http/api.ts";
-import type { TokenHashes } from "../lib/platform/http/authenticate/api-tokens.ts";
-import { createBearerCheck } from "../lib/platform/http/authenticate/bearer.ts";
+import { createBearerCheck, type TokenHashes } from "../lib/platform/http/bearer.ts";
 import type { DeploymentSettings } from "../lib/platform/settings/deployment-settings.ts";
-import { apiTokenHashes } from "../lib/platform/vault/api-tokens.ts";
 import type { Deployment } from "./deployment.ts";
 
 /** Returns the storage of static token hashes of an API. */

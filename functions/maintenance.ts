@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { Job } from "../lib/platform/http/job.ts";
 import { noInput, type Task, task } from "../lib/platform/http/task.ts";
 import { backUp } from "../lib/platform/maintenance/back-up.ts";
-import type { BackupScope } from "../lib/platform/maintenance/backup-files.ts";
+import type { BackupScope } from "../lib/platform/maintenance/read-backup.ts";
 import { reseal } from "../lib/platform/maintenance/reseal.ts";
 import type { DeploymentSettings } from "../lib/platform/settings/deployment-settings.ts";
 import { days } from "../lib/platform/time.ts";

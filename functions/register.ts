@@ -1,10 +1,9 @@
+import { registerHttp, registerTimer } from "../lib/platform/azure/functions-app.ts";
 import { Fault } from "../lib/platform/fault.ts";
-import { registerHttp, registerTimer } from "../lib/platform/functions-host/functions-app.ts";
-import type { Api } from "../lib/platform/http/api.ts";
+import { type Api, httpFunctions } from "../lib/platform/http/api.ts";
 import type { Call, Reply } from "../lib/platform/http/call.ts";
 import { type Job, runJob } from "../lib/platform/http/job.ts";
 import { type ResponseOptions, respond } from "../lib/platform/http/respond.ts";
-import { httpFunctions } from "../lib/platform/http/route.ts";
 import { type ServeOptions, serve } from "../lib/platform/http/serve.ts";
 import { serveTask, type Task, taskTemplate } from "../lib/platform/http/task.ts";
 import { type Log, withLogFields } from "../lib/platform/log.ts";

@@ -1,4 +1,4 @@
-import { onTerminate } from "../lib/platform/functions-host/functions-app.ts";
+import { onTerminate } from "../lib/platform/azure/functions-app.ts";
 import { createLog, writeToHost } from "../lib/platform/log.ts";
 import { enabledApis } from "../lib/platform/settings/api-paths.ts";
 import { deploymentSettings, isInAzure } from "../lib/platform/settings/deployment-settings.ts";
@@ -11,8 +11,7 @@ import {
   readSettings,
   validSettings,
 } from "../lib/platform/settings/read-settings.ts";
-import { traceInvocations } from "../lib/platform/telemetry/invocations.ts";
-import { traceSdkCalls } from "../lib/platform/telemetry/sdk-calls.ts";
+import { traceInvocations, traceSdkCalls } from "../lib/platform/telemetry/instrumentation.ts";
 import { openDeployment, platformOf } from "./deployment.ts";
 import { registerHealth } from "./register.ts";
 import type { ApiPaths, Service } from "./service.ts";

@@ -1,9 +1,8 @@
 // Inputs that cost much in relation to their length.
 import type * as z from "zod";
-import type { Api } from "../../lib/platform/http/api.ts";
+import type { Api, RouteParts } from "../../lib/platform/http/api.ts";
 import type { Endpoint } from "../../lib/platform/http/endpoint.ts";
-import { maxJsonDepth, maxJsonValues } from "../../lib/platform/http/parse/json-bounds.ts";
-import type { RouteParts } from "../../lib/platform/http/route.ts";
+import { maxJsonDepth, maxJsonValues } from "../../lib/platform/http/read-body.ts";
 
 export interface Input {
   readonly name: string;

@@ -1,7 +1,6 @@
 import type { ConnectorContext } from "../../functions/connector/context.ts";
 import { openConnectorContext } from "../../functions/connector/start/open-context.ts";
 import { openDeployment } from "../../functions/deployment.ts";
-import { readAllSettings } from "../../functions/read-all-settings.ts";
 import { createBodyV2 } from "../../lib/connector/api/body-to-draft.ts";
 import { createRequest } from "../../lib/connector/create/create-request.ts";
 import { processCredentialRequests } from "../../lib/connector/jobs/process-credential-requests.ts";
@@ -10,6 +9,7 @@ import type { DeliveryShipment } from "../../lib/connector/peers/delivery-wire.t
 import { connectorTables } from "../../lib/connector/storage/requests.table.ts";
 import { createLog } from "../../lib/platform/log.ts";
 import { openTables, type Row, type Tables } from "../../lib/platform/tables/tables.ts";
+import { readAllSettings } from "../../local/deploy/read-all-settings.ts";
 import type { Peers } from "../../local/peers/all.ts";
 import { orderBody } from "../connector/orders.ts";
 import type { Snapshot } from "./clone.ts";

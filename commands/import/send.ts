@@ -1,7 +1,7 @@
 import type { Client } from "openapi-fetch";
 import * as z from "zod";
 import type { OtpKeyImport, paths } from "../../docs/openapi/core.ts";
-import { omitUndefined } from "../../lib/platform/omit-undefined.ts";
+import { omitUndefined } from "../../lib/platform/collections.ts";
 import { refusalOf } from "../api.ts";
 import { type Answered, type Ask, ImportStopped } from "./calls.ts";
 import type { ImportKey } from "./formats/parsed-lines.ts";

@@ -1,6 +1,6 @@
 import type { Client } from "openapi-fetch";
 import type { paths, RegisteredKey } from "../../docs/openapi/connector.ts";
-import { omitUndefined } from "../../lib/platform/omit-undefined.ts";
+import { omitUndefined } from "../../lib/platform/collections.ts";
 import { pageOf } from "../api.ts";
 import { printJson, printTable, readPages } from "../operator-command.ts";
 

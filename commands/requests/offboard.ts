@@ -1,6 +1,6 @@
 import type { Client } from "openapi-fetch";
 import type { paths } from "../../docs/openapi/connector.ts";
-import { omitUndefined } from "../../lib/platform/omit-undefined.ts";
+import { omitUndefined } from "../../lib/platform/collections.ts";
 import { dataOf } from "../api.ts";
 import { printJson, printTable } from "../operator-command.ts";
 import { usageError } from "../read-arguments.ts";

@@ -6,9 +6,9 @@ import { parsePrefix, prefixMaxLength } from "../../lib/auth/otpkeys/prefix.ts";
 import type { Validity } from "../../lib/auth/otpkeys/validity.ts";
 import { noSuchUser } from "../../lib/auth/users/manage-users.ts";
 import { parseUsername, parseUserReference, type UserRef } from "../../lib/auth/users/username.ts";
+import { omitUndefined } from "../../lib/platform/collections.ts";
 import type { Parsed } from "../../lib/platform/fault.ts";
-import { timeField } from "../../lib/platform/http/parse/time-field.ts";
-import { omitUndefined } from "../../lib/platform/omit-undefined.ts";
+import { timeField } from "../../lib/platform/http/time-field.ts";
 import type { Instant } from "../../lib/platform/time.ts";
 
 /** Returns a schema that parses a text by a rule of the domain. */

@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { invalidRequest } from "../../lib/platform/fault.ts";
 import type { Call, Reply } from "../../lib/platform/http/call.ts";
-import { readQuery } from "../../lib/platform/http/parse/read-fields.ts";
-import { parseInstant, timeError } from "../../lib/platform/http/parse/time-field.ts";
+import { readQuery } from "../../lib/platform/http/read-fields.ts";
+import { parseInstant, timeError } from "../../lib/platform/http/time-field.ts";
 import type { Instant } from "../../lib/platform/time.ts";
 
 /** Maximum number of entries of a page: one read of storage returns no more (A11). */

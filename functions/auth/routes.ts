@@ -1,8 +1,8 @@
 import { presentedSession } from "../../lib/auth/sessions/cookies.ts";
 import { findLiveSession, type LiveSession, sessionRequired } from "../../lib/auth/sessions/manage-sessions.ts";
 import type { Api, Identify } from "../../lib/platform/http/api.ts";
-import { type TokenContext, tokenEndpoints } from "../../lib/platform/http/authenticate/token-endpoints.ts";
 import type { RoleEndpoint } from "../../lib/platform/http/endpoint.ts";
+import { type TokenContext, tokenEndpoints } from "../../lib/platform/http/token-endpoints.ts";
 import { checkOrigin } from "./client/check-origin.ts";
 import { assignOwnOtpkey, authenticate, changePassword } from "./client/credentials.ts";
 import { getStatus, login, logout } from "./client/sessions.ts";

@@ -11,7 +11,7 @@ import { requestStates } from "../../lib/connector/model/states.ts";
 import { loadRequest } from "../../lib/connector/runs/change-request.ts";
 import { ok } from "../../lib/platform/http/call.ts";
 import { endpoint } from "../../lib/platform/http/endpoint.ts";
-import { timeError } from "../../lib/platform/http/parse/time-field.ts";
+import { timeError } from "../../lib/platform/http/time-field.ts";
 import { requestIdPath } from "./call-fields.ts";
 import type { ConnectorContext } from "./context.ts";
 import { filterName, listQuery, pageHeaders } from "./list-page.ts";

@@ -3,10 +3,10 @@ import { eventsV2, readEvents, readSink } from "../../lib/connector/events/read-
 import { resendEvent } from "../../lib/connector/events/resend-event.ts";
 import { resendSince } from "../../lib/connector/events/resend-since.ts";
 import { loadRequest } from "../../lib/connector/runs/change-request.ts";
+import { omitUndefined } from "../../lib/platform/collections.ts";
 import { ok } from "../../lib/platform/http/call.ts";
 import { endpoint } from "../../lib/platform/http/endpoint.ts";
-import { timeError } from "../../lib/platform/http/parse/time-field.ts";
-import { omitUndefined } from "../../lib/platform/omit-undefined.ts";
+import { timeError } from "../../lib/platform/http/time-field.ts";
 import { requestIdPath } from "./call-fields.ts";
 import type { ConnectorContext } from "./context.ts";
 import { listPosition } from "./list-page.ts";

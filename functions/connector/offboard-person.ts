@@ -4,8 +4,8 @@ import { readRevocation, revocationV2 } from "../../lib/connector/api/read-secur
 import { type Leaver, offboardPerson as offboard } from "../../lib/connector/cancel/offboard-person.ts";
 import { shownState } from "../../lib/connector/model/credential.ts";
 import { shownCredentialStates } from "../../lib/connector/model/states.ts";
+import { omitUndefined } from "../../lib/platform/collections.ts";
 import { endpoint } from "../../lib/platform/http/endpoint.ts";
-import { omitUndefined } from "../../lib/platform/omit-undefined.ts";
 import type { ConnectorContext } from "./context.ts";
 
 /** A misspelt or misplaced `dry_run` would revoke: no unknown name is ignored. */

@@ -1,5 +1,5 @@
 import type { Api } from "../../lib/platform/http/api.ts";
-import { type TokenContext, tokenEndpoints } from "../../lib/platform/http/authenticate/token-endpoints.ts";
+import { type TokenContext, tokenEndpoints } from "../../lib/platform/http/token-endpoints.ts";
 import type { ConnectorContext } from "./context.ts";
 import { createCredentialRequest } from "./create-credential-request.ts";
 import { cancelCredentialRequest, getCredentialRequest, listCredentialRequests } from "./credential-requests.ts";

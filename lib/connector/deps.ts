@@ -1,6 +1,6 @@
+import type { Sealer } from "../platform/crypto.ts";
 import type { Log } from "../platform/log.ts";
-import type { Mailer } from "../platform/peers/mail.ts";
-import type { Sealer } from "../platform/seal.ts";
+import type { Mailer } from "../platform/mail.ts";
 import type { Now } from "../platform/time.ts";
 import type { ResponseStore } from "./collect/responses.blob.ts";
 import type { claimStore } from "./create/claims.table.ts";

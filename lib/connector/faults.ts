@@ -1,5 +1,5 @@
 import { Fault } from "../platform/fault.ts";
-import { PeerFailure } from "../platform/peers/peer-failure.ts";
+import { PeerFailure } from "../platform/peer-failure.ts";
 import type { Claim, FinalVerdict } from "./model/idempotency.ts";
 import { isNoToken } from "./peers/access-token.ts";
 

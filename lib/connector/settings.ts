@@ -1,7 +1,7 @@
 import * as z from "zod";
+import { version } from "../platform/settings/deployment-settings.ts";
 import { isAddress, setting } from "../platform/settings/setting.ts";
 import { days, hours, seconds } from "../platform/time.ts";
-import { version } from "../platform/version.ts";
 import { eventSettings } from "./event-settings.ts";
 import { idpId } from "./idp/kind.ts";
 import { idpKinds, idpVariableSettings, isHostEntry, vendorHosts } from "./idp/kinds.ts";

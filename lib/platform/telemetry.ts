@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { type Result, toResult } from "./async/to-result.ts";
+import { type Result, toResult } from "./async.ts";
 
 /** Every metric that the app records. Alert rules use these names (docs/telemetry.md). */
 export const metrics = {

@@ -1,7 +1,7 @@
 // Development tool: plays the life of three security keys and a sign-in, on a system of its own, which is removed at the end.
 
 import { readArguments } from "../../commands/read-arguments.ts";
-import { raceAbort } from "../../lib/platform/async/timeout.ts";
+import { raceAbort } from "../../lib/platform/async.ts";
 import { createNarrator } from "./print.ts";
 import { type LaunchedSystem, launchSystem } from "./system.ts";
 

@@ -1,12 +1,13 @@
 // Checks the variables of an azd environment with the code that reads the settings of the apps, before anything is created. Prints the
 // problems as JSON; the hooks show them, or ask for what is missing.
-import { readAllSettings } from "../../functions/read-all-settings.ts";
+
 import { authSettings } from "../../lib/auth/settings.ts";
 import { connectorSettings } from "../../lib/connector/settings.ts";
 import { deploymentSettings } from "../../lib/platform/settings/deployment-settings.ts";
 import { describeSettings } from "../../lib/platform/settings/describe-settings.ts";
 import { BadSettings, type Environment } from "../../lib/platform/settings/read-settings.ts";
 import { apis, appEnvironments, ownVariables } from "./app-environments.ts";
+import { readAllSettings } from "./read-all-settings.ts";
 
 const schemas = [deploymentSettings, authSettings, connectorSettings];
 const descriptions = new Map(

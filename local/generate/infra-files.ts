@@ -3,8 +3,8 @@ import { authTables } from "../../lib/auth/storage/tables.table.ts";
 import { responsesContainer } from "../../lib/connector/collect/responses.blob.ts";
 import { connectorSettings } from "../../lib/connector/settings.ts";
 import { connectorTables } from "../../lib/connector/storage/requests.table.ts";
-import { hostBodyLimitBytes } from "../../lib/platform/http/parse/read-body.ts";
-import { backupsContainer } from "../../lib/platform/maintenance/backup-files.ts";
+import { hostBodyLimitBytes } from "../../lib/platform/http/read-body.ts";
+import { backupsContainer } from "../../lib/platform/maintenance/read-backup.ts";
 import { deploymentSettings } from "../../lib/platform/settings/deployment-settings.ts";
 import { describeSettings } from "../../lib/platform/settings/describe-settings.ts";
 

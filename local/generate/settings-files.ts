@@ -1,6 +1,6 @@
 import { authSettings } from "../../lib/auth/settings.ts";
 import { connectorSettings } from "../../lib/connector/settings.ts";
-import { hostBodyLimitBytes } from "../../lib/platform/http/parse/read-body.ts";
+import { hostBodyLimitBytes } from "../../lib/platform/http/read-body.ts";
 import { deploymentSettings } from "../../lib/platform/settings/deployment-settings.ts";
 import { describeSettings } from "../../lib/platform/settings/describe-settings.ts";
 import { infraFiles } from "./infra-files.ts";

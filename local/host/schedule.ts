@@ -1,6 +1,6 @@
 // Development tool: timer schedules as Azure's host computes them.
 import { Cron } from "croner";
-import { isNcrontab } from "../../lib/platform/settings/ncrontab.ts";
+import { isNcrontab } from "../../lib/platform/settings/setting.ts";
 
 /** Returns the first occurrence after a time, in UTC; undefined if there is none. */
 export type Schedule = (after: Date) => Date | undefined;

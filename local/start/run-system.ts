@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { readAllSettings } from "../../functions/read-all-settings.ts";
 import { Fault } from "../../lib/platform/fault.ts";
 import { recordHost } from "../console/recording/record-host.ts";
+import { readAllSettings } from "../deploy/read-all-settings.ts";
 import { hostSettings } from "../generate/settings-files.ts";
 import { installFunctionsCore } from "../host/functions-core.ts";
 import { startHost } from "../host/host.ts";

@@ -6,7 +6,7 @@ import { responsesContainer } from "../../lib/connector/collect/responses.blob.t
 import { connectorSettings } from "../../lib/connector/settings.ts";
 import { connectorTables } from "../../lib/connector/storage/requests.table.ts";
 import { openBlobs } from "../../lib/platform/azure/blobs.ts";
-import { backupsContainer } from "../../lib/platform/maintenance/backup-files.ts";
+import { backupsContainer } from "../../lib/platform/maintenance/read-backup.ts";
 import { openTables } from "../../lib/platform/tables/tables.ts";
 import { seconds } from "../../lib/platform/time.ts";
 import { type Console, startConsole } from "../console/console.ts";

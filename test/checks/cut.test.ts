@@ -22,11 +22,10 @@ function errorsWithout(isCut: (path: string) => boolean): readonly (readonly str
 }
 
 it.each(["auth", "connector"])(
-  "compiles without the folders of %s but for two imports of the composition root",
+  "compiles without the folders of %s but for one import of the composition root",
   cut => {
     expect(deployed.filter(path => path.split("/").includes(cut)).length).toBeGreaterThan(80);
     expect(errorsWithout(path => path.split("/").includes(cut))).toEqual([
-      ["functions/read-all-settings.ts", expect.stringMatching(`'\\./${cut}/start/read-[a-z-]+-settings\\.ts'`)],
       ["functions/start.ts", expect.stringContaining(`'./${cut}/start/${cut}-service.ts'`)],
     ]);
   },

@@ -23,8 +23,6 @@ export const importTable: readonly Zone[] = [
     packages: ["zod", "jose", "node:async_hooks", "node:crypto"],
     deployed,
   },
-  { name: shared, folder: "lib/platform/async", zones: [], packages: [], deployed },
-  { name: shared, folder: "lib/platform/peers", zones: [], packages: ["zod"], deployed },
   { name: shared, folder: "lib/platform/settings", zones: [], packages: ["zod"], deployed },
   { name: "http", folder: "lib/platform/http", zones: [shared], packages: ["zod", "jose", "node:crypto"], deployed },
   ...["lib/connector/**/*.table.ts", "lib/connector/**/*.blob.ts"].map(folder => ({

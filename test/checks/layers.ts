@@ -37,14 +37,7 @@ const layers: Layers = {
     ["otpkeys"],
     ["sign-in"],
   ],
-  "lib/platform": [
-    ["async"],
-    ["."],
-    ["peers", "settings"],
-    ["http", "azure"],
-    ["tables", "vault", "mail", "telemetry", "functions-host"],
-    ["maintenance"],
-  ],
+  "lib/platform": [["."], ["settings"], ["http"], ["azure"], ["tables", "telemetry"], ["maintenance"]],
 };
 
 /**

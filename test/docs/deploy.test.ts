@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { readAllSettings } from "../../functions/read-all-settings.ts";
 import { appEnvironments } from "../../local/deploy/app-environments.ts";
+import { readAllSettings } from "../../local/deploy/read-all-settings.ts";
 import { deployed, ofType, outline } from "../infra/templates.ts";
 
 const page = readFileSync("docs/deploy.md", "utf8");

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Deployment, openDeployment } from "../../functions/deployment.ts";
 import { identifyCaller, tokenHashesOf } from "../../functions/identify-caller.ts";
-import { createToken, revokeToken } from "../../lib/platform/http/authenticate/api-tokens.ts";
+import { createToken, revokeToken } from "../../lib/platform/http/bearer.ts";
 import type { Call } from "../../lib/platform/http/call.ts";
 import { createLog } from "../../lib/platform/log.ts";
 import { deploymentSettings } from "../../lib/platform/settings/deployment-settings.ts";

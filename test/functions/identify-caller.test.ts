@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { openDeployment } from "../../functions/deployment.ts";
 import { identifyCaller, tokenHashesOf } from "../../functions/identify-caller.ts";
 import { Fault } from "../../lib/platform/fault.ts";
-import { hashToken } from "../../lib/platform/http/authenticate/bearer.ts";
+import { hashToken } from "../../lib/platform/http/bearer.ts";
 import type { Call } from "../../lib/platform/http/call.ts";
 import { createLog } from "../../lib/platform/log.ts";
 import { deploymentSettings } from "../../lib/platform/settings/deployment-settings.ts";

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { readAllSettings } from "../../functions/read-all-settings.ts";
 import { BadSettings } from "../../lib/platform/settings/read-settings.ts";
+import { readAllSettings } from "../../local/deploy/read-all-settings.ts";
 import { goodSettings, type MainProcess, startMain } from "./main-process.ts";
 
 const running: MainProcess[] = [];

@@ -1,4 +1,4 @@
-import type { RouteParts } from "../../lib/platform/http/route.ts";
+import type { RouteParts } from "../../lib/platform/http/api.ts";
 
 /** Returns whether a call can match both routes. The host would then choose one by function name. */
 export function routesOverlap(a: RouteParts, b: RouteParts): boolean {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { client, core } from "../../functions/auth/routes.ts";
 import { connector } from "../../functions/connector/routes.ts";
+import { type RouteParts, routeParts } from "../../lib/platform/http/api.ts";
 import type { Route } from "../../lib/platform/http/endpoint.ts";
-import { type RouteParts, routeParts } from "../../lib/platform/http/route.ts";
 import { deploymentSettings } from "../../lib/platform/settings/deployment-settings.ts";
 import { BadSettings, readSettings } from "../../lib/platform/settings/read-settings.ts";
 import { goodSettings, type MainProcess, startMain } from "./main-process.ts";

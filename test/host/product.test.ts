@@ -1,7 +1,7 @@
 import { request } from "node:http";
 import { beforeAll, expect, test } from "vitest";
 import { start } from "../../functions/start.ts";
-import { hostBodyLimitBytes } from "../../lib/platform/http/parse/read-body.ts";
+import { hostBodyLimitBytes } from "../../lib/platform/http/read-body.ts";
 import type { RunningAzureHost } from "../../local/azure-host/start-azure-host.ts";
 import type { Narrator } from "../../local/demo/print.ts";
 import { playStory } from "../../local/demo/story.ts";

@@ -6,7 +6,7 @@ import { base32ToBytes } from "../../../lib/auth/otpkeys/kinds/encodings.ts";
 import { otpKindNames } from "../../../lib/auth/otpkeys/kinds/kinds.ts";
 import { type Caller, hasRole } from "../../../lib/platform/caller.ts";
 import type { Problem } from "../../../lib/platform/fault.ts";
-import { problemsOf } from "../../../lib/platform/http/parse/problems.ts";
+import { problemsOf } from "../../../lib/platform/http/problems.ts";
 import { requireAdmin } from "../errors.ts";
 import {
   optionalFlag,

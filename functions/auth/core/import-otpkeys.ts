@@ -6,7 +6,7 @@ import type { Caller } from "../../../lib/platform/caller.ts";
 import { Fault, invalidRequest } from "../../../lib/platform/fault.ts";
 import { ok } from "../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
-import { safeParse } from "../../../lib/platform/http/parse/problems.ts";
+import { safeParse } from "../../../lib/platform/http/problems.ts";
 import type { AuthContext } from "../context.ts";
 import { ofKeys } from "../inputs.ts";
 import { otpkeyView, toOtpkeyView } from "../views.ts";

@@ -12,7 +12,7 @@ import { type ImportedUser, importUsers as importAll } from "../../../lib/auth/u
 import { Fault, invalidRequest, type Problem } from "../../../lib/platform/fault.ts";
 import { ok } from "../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
-import { problemsOf, safeParse } from "../../../lib/platform/http/parse/problems.ts";
+import { problemsOf, safeParse } from "../../../lib/platform/http/problems.ts";
 import type { AuthContext } from "../context.ts";
 import { ofUsers, optionalFlag, optionalInput, parsed, prefixField, usernameField } from "../inputs.ts";
 import { importOutcome, outcomeFields } from "./import-outcome.ts";

@@ -2,7 +2,7 @@ import { lookup as resolveName } from "node:dns";
 import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import { BlockList, isIP, type LookupFunction } from "node:net";
-import type { Fetch } from "../../../lib/platform/peers/call-peer.ts";
+import type { Fetch } from "../../../lib/platform/call-peer.ts";
 import { isHttpOnLoopback } from "../../../lib/platform/settings/setting.ts";
 
 /**

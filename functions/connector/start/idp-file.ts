@@ -1,7 +1,7 @@
 import { createReadStream, readFileSync, statSync } from "node:fs";
 import { buffer } from "node:stream/consumers";
 import { longestIdpFile } from "../../../lib/connector/idp/kind.ts";
-import { withTimeout } from "../../../lib/platform/async/timeout.ts";
+import { withTimeout } from "../../../lib/platform/async.ts";
 import type { Blobs } from "../../../lib/platform/azure/blobs.ts";
 
 /** Where the file of several IdPs is stored. */

@@ -1,6 +1,5 @@
 import { accepted, type Parsed } from "../../platform/fault.ts";
-import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
-import type { Stored } from "../../platform/stored.ts";
+import { conflict, retryOnConflict, type Stored } from "../../platform/stored.ts";
 import { confirmWrite, finishOrLog } from "../../platform/tables/confirm-write.ts";
 import type { Table } from "../../platform/tables/tables.ts";
 import { keyPartition, readKeyRows } from "../otpkeys/key-rows.table.ts";

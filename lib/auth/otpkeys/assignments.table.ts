@@ -1,5 +1,4 @@
-import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
-import type { Stored } from "../../platform/stored.ts";
+import { conflict, retryOnConflict, type Stored } from "../../platform/stored.ts";
 import { confirmWrite, finishOrLog } from "../../platform/tables/confirm-write.ts";
 import { touchRow } from "../../platform/tables/row-batches.ts";
 import type { Row } from "../../platform/tables/tables.ts";

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
+import { omitUndefined } from "../../platform/collections.ts";
+import { SealError } from "../../platform/crypto.ts";
 import { Fault } from "../../platform/fault.ts";
-import { omitUndefined } from "../../platform/omit-undefined.ts";
-import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
-import { SealError } from "../../platform/seal.ts";
+import { conflict, retryOnConflict } from "../../platform/stored.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { NewOtpKey, OtpKey } from "../store.ts";
 import { type ImportedKey, prepare } from "./imported-key.ts";

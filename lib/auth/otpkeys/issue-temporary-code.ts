@@ -1,5 +1,5 @@
 import { Fault, invalidRequest } from "../../platform/fault.ts";
-import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
+import { conflict, retryOnConflict } from "../../platform/stored.ts";
 import { between, days, type Instant } from "../../platform/time.ts";
 import type { AuthDeps } from "../deps.ts";
 import { createTypedCode } from "../passwords/typed-code.ts";

@@ -1,5 +1,5 @@
 import { Fault, invalidRequest } from "../../platform/fault.ts";
-import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
+import { conflict, retryOnConflict } from "../../platform/stored.ts";
 import type { AuthDeps } from "../deps.ts";
 import { maxAssignedKeys, type NewOtpKey } from "../store.ts";
 import { noSuchUser } from "../users/manage-users.ts";

@@ -1,5 +1,5 @@
 import { invalidRequest, type Problem } from "../../platform/fault.ts";
-import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
+import { conflict, retryOnConflict } from "../../platform/stored.ts";
 import type { Instant } from "../../platform/time.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { NewOtpKey } from "../store.ts";

@@ -1,6 +1,6 @@
 import { pbkdf2 } from "node:crypto";
 import { promisify } from "node:util";
-import { omitUndefined } from "../../platform/omit-undefined.ts";
+import { omitUndefined } from "../../platform/collections.ts";
 import { argon2id, type ImportedParameters, unpadded } from "./imported-hash.ts";
 
 /** Bytes of the longest password that a crypt scheme hashes: their cost grows with the length. */

@@ -1,5 +1,5 @@
 import { accepted, type Parsed, refused } from "../../platform/fault.ts";
-import { trimEnd } from "../../platform/trim-end.ts";
+import { trimEnd } from "../../platform/text.ts";
 
 export const importedSchemes = [
   "argon2id",

@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
-import type { KeyRing } from "../../platform/seal.ts";
+import type { KeyRing } from "../../platform/crypto.ts";
 import type { Instant } from "../../platform/time.ts";
 import { computeTag, isPossible } from "./compute-tag.ts";
 import { createHashQueue, type HashQueueOptions, type HashSlot } from "./hash-queue.ts";

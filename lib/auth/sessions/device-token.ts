@@ -1,6 +1,5 @@
 import { timingSafeEqual } from "node:crypto";
-import { keyedHash } from "../../platform/keyed-hash.ts";
-import type { KeyRing } from "../../platform/seal.ts";
+import { type KeyRing, keyedHash } from "../../platform/crypto.ts";
 import { between, type Instant, instant } from "../../platform/time.ts";
 
 /**

@@ -1,6 +1,5 @@
 import { Fault } from "../../platform/fault.ts";
-import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
-import type { Stored } from "../../platform/stored.ts";
+import { conflict, retryOnConflict, type Stored } from "../../platform/stored.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { User } from "../store.ts";
 import { deviceNumbers, isDeviceOf } from "./device-token.ts";

@@ -1,5 +1,4 @@
-import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
-import type { Stored } from "../../platform/stored.ts";
+import { conflict, retryOnConflict, type Stored } from "../../platform/stored.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { HashSlot } from "../passwords/hash-queue.ts";
 import { isPasswordCode, usableCode } from "../passwords/password-code.ts";

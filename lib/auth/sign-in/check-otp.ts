@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import { Fault } from "../../platform/fault.ts";
-import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
-import type { Stored } from "../../platform/stored.ts";
+import { conflict, retryOnConflict, type Stored } from "../../platform/stored.ts";
 import { plus } from "../../platform/time.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { RemoteKind } from "../otpkeys/kinds/contract.ts";

@@ -1,6 +1,6 @@
+import { omitUndefined } from "../../platform/collections.ts";
 import { Fault } from "../../platform/fault.ts";
 import { warnOnError } from "../../platform/log.ts";
-import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { Stored } from "../../platform/stored.ts";
 import { measure } from "../../platform/telemetry.ts";
 import type { AuthDeps } from "../deps.ts";

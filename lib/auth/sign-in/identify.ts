@@ -1,4 +1,4 @@
-import { chunksOf } from "../../platform/chunks.ts";
+import { chunksOf } from "../../platform/collections.ts";
 import type { Stored } from "../../platform/stored.ts";
 import type { AuthDeps } from "../deps.ts";
 import { possiblePrefixes, splitOtp } from "../otpkeys/kinds/split-otp.ts";

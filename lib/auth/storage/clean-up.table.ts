@@ -1,4 +1,4 @@
-import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
+import { conflict, retryOnConflict } from "../../platform/stored.ts";
 import { partitions, removeRows, touchRow } from "../../platform/tables/row-batches.ts";
 import type { Row } from "../../platform/tables/tables.ts";
 import { transactionSize } from "../../platform/tables/transaction.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import * as z from "zod";
-import { chunksOf } from "../../platform/chunks.ts";
+import { chunksOf } from "../../platform/collections.ts";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
 import { transactionSize } from "../../platform/tables/transaction.ts";
 import { hours, plus } from "../../platform/time.ts";

@@ -1,5 +1,5 @@
 import type { Backup } from "../../platform/maintenance/read-backup.ts";
-import { createBatchWriter, upsertAll } from "../../platform/maintenance/row-streams.ts";
+import { createBatchWriter, upsertAll } from "../../platform/tables/row-batches.ts";
 import { attributeColumns, attributesRow } from "../attributes/attribute-rows.table.ts";
 import { keyPartition, keyRow, otpKeyColumns } from "../otpkeys/key-rows.table.ts";
 import type { KeyParameters, OtpWindows } from "../otpkeys/kinds/contract.ts";

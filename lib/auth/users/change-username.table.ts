@@ -1,4 +1,4 @@
-import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
+import { conflict, retryOnConflict } from "../../platform/stored.ts";
 import { confirmWrite, finishOrLog } from "../../platform/tables/confirm-write.ts";
 import { listHint, nameHint, readHint, removeHint, writeHint } from "../storage/hints.table.ts";
 import { newEpoch } from "../storage/ids.ts";

@@ -1,7 +1,6 @@
+import { type EachFieldOf, omitUndefined } from "../../platform/collections.ts";
 import { Fault, invalidRequest, type Problem } from "../../platform/fault.ts";
-import { type EachFieldOf, omitUndefined } from "../../platform/omit-undefined.ts";
-import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
-import type { Stored } from "../../platform/stored.ts";
+import { conflict, retryOnConflict, type Stored } from "../../platform/stored.ts";
 import { confirmWrite } from "../../platform/tables/confirm-write.ts";
 import { mapConcurrently } from "../../platform/tables/row-batches.ts";
 import { minutes, plus } from "../../platform/time.ts";

@@ -1,4 +1,4 @@
-import { chunksOf } from "../../platform/chunks.ts";
+import { chunksOf } from "../../platform/collections.ts";
 import { mapConcurrently } from "../../platform/tables/row-batches.ts";
 import { readOrLog } from "../../platform/tables/row-columns.ts";
 import type { RowPage } from "../../platform/tables/tables.ts";

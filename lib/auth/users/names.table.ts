@@ -1,6 +1,5 @@
 import * as z from "zod";
-import { conflict } from "../../platform/retry-on-conflict.ts";
-import type { Stored } from "../../platform/stored.ts";
+import { conflict, type Stored } from "../../platform/stored.ts";
 import { touchRow } from "../../platform/tables/row-batches.ts";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
 import { namePartition, nameRow } from "../storage/hints.table.ts";

@@ -1,6 +1,5 @@
-import { type EachFieldOf, omitUndefined } from "../../platform/omit-undefined.ts";
-import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
-import type { Stored } from "../../platform/stored.ts";
+import { type EachFieldOf, omitUndefined } from "../../platform/collections.ts";
+import { conflict, retryOnConflict, type Stored } from "../../platform/stored.ts";
 import { confirmWrite } from "../../platform/tables/confirm-write.ts";
 import type { Instant } from "../../platform/time.ts";
 import { attributesIn } from "../attributes/attribute-rows.table.ts";

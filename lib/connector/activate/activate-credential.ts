@@ -1,4 +1,4 @@
-import { orFailure, PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { orFailure, PeerFailure } from "../../platform/peer-failure.ts";
 import { openAttestation, undecryptableKey, unusable } from "../collect/open-responses.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { Idp } from "../idp/contract.ts";

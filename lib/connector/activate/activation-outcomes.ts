@@ -1,4 +1,4 @@
-import type { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import type { PeerFailure } from "../../platform/peer-failure.ts";
 import { plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { withCredential } from "../model/credential.ts";

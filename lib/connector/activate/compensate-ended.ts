@@ -1,4 +1,4 @@
-import { orFailure, PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { orFailure, PeerFailure } from "../../platform/peer-failure.ts";
 import { pollAgain } from "../collect/poll-authenticator.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { idpName } from "../model/peer-names.ts";

@@ -1,4 +1,4 @@
-import type { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import type { PeerFailure } from "../../platform/peer-failure.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { Idp } from "../idp/contract.ts";
 import type { SecurityKey } from "../model/security-key.ts";

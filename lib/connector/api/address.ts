@@ -1,6 +1,6 @@
 import codes from "i18n-iso-countries/codes.json" with { type: "json" };
 import type * as z from "zod";
-import { omitUndefined } from "../../platform/omit-undefined.ts";
+import { omitUndefined } from "../../platform/collections.ts";
 import type { ShipmentOrder } from "../model/request.ts";
 import { nonEmptyLine, optionalLine, postalCode, text } from "./field-rules.ts";
 

@@ -1,4 +1,4 @@
-import { omitUndefined } from "../../platform/omit-undefined.ts";
+import { omitUndefined } from "../../platform/collections.ts";
 import type { DraftLocation, PartialDraft, RequestDraft } from "../create/draft.ts";
 import type { Idps } from "../idp/contract.ts";
 import type { ShipmentOrder } from "../model/request.ts";

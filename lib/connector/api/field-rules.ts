@@ -1,9 +1,5 @@
 import * as z from "zod";
-import {
-  hasControlCharacters,
-  hasHiddenCharacters,
-  withoutHiddenCharacters,
-} from "../../platform/hidden-characters.ts";
+import { hasControlCharacters, hasHiddenCharacters, withoutHiddenCharacters } from "../../platform/text.ts";
 
 /** The maximum sizes of a request (C5). Security keys are counted by quantity. */
 export const requestLimits = { keys: 50, credentialsPerKey: 20, credentials: 100, emailsTo: 20 } as const;

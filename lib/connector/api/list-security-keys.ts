@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { omitUndefined } from "../../platform/omit-undefined.ts";
+import { omitUndefined } from "../../platform/collections.ts";
 import type { Instant } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { shownState } from "../model/credential.ts";

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { type Caller, hasRole } from "../../platform/caller.ts";
-import { omitUndefined } from "../../platform/omit-undefined.ts";
+import { omitUndefined } from "../../platform/collections.ts";
 import { type LoadedRequest, valuesOf } from "../model/loaded-request.ts";
 import type { CredentialRequest, Shipment, ShipmentOrder } from "../model/request.ts";
 import { externalIdOf } from "../model/request-lists.ts";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { omitUndefined } from "../../platform/omit-undefined.ts";
+import { omitUndefined } from "../../platform/collections.ts";
 import { credentialMessage, shownState } from "../model/credential.ts";
 import {
   type Credential,

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { omitUndefined } from "../../platform/omit-undefined.ts";
+import { omitUndefined } from "../../platform/collections.ts";
 import type { DraftLocation, RequestDraft } from "../create/draft.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import { isOnSite, type SecurityKey, shipmentKeyId } from "../model/security-key.ts";

@@ -1,4 +1,4 @@
-import { orFailure, PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { orFailure, PeerFailure } from "../../platform/peer-failure.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { cancelFault, deletionFault, tooLateToDelete } from "../faults.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";

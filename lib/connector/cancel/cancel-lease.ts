@@ -1,6 +1,6 @@
-import { toResult } from "../../platform/async/to-result.ts";
+import { toResult } from "../../platform/async.ts";
 import { Fault } from "../../platform/fault.ts";
-import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { PeerFailure } from "../../platform/peer-failure.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { Changes, LoadedRequest } from "../model/loaded-request.ts";
 import { postponeRequest } from "../model/next-due.ts";

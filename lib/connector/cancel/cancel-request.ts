@@ -1,8 +1,8 @@
 import pLimit from "p-limit";
-import { toResult } from "../../platform/async/to-result.ts";
+import { toResult } from "../../platform/async.ts";
 import { Fault } from "../../platform/fault.ts";
 import { withLogFields } from "../../platform/log.ts";
-import { orFailure, PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { orFailure, PeerFailure } from "../../platform/peer-failure.ts";
 import { between, plus, seconds } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { cancelFault } from "../faults.ts";

@@ -1,4 +1,4 @@
-import { toResult } from "../../platform/async/to-result.ts";
+import { toResult } from "../../platform/async.ts";
 import type { Caller } from "../../platform/caller.ts";
 import { Fault, isUnavailable } from "../../platform/fault.ts";
 import { withLogFields } from "../../platform/log.ts";

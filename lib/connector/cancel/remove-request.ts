@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import { omitUndefined } from "../../platform/omit-undefined.ts";
-import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
+import { omitUndefined } from "../../platform/collections.ts";
+import { conflict, retryOnConflict } from "../../platform/stored.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { claimFault, neverConfirmedMessage } from "../faults.ts";
 import { type Claim, judgeRequest, type KeptAnswer, toKeptRefusal, withoutPeerText } from "../model/idempotency.ts";

@@ -1,5 +1,5 @@
+import type { Sealer } from "../../platform/crypto.ts";
 import type { Log } from "../../platform/log.ts";
-import type { Sealer } from "../../platform/seal.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { SecurityKey } from "../model/security-key.ts";
 import type { Attestation } from "../model/webauthn.ts";

@@ -1,4 +1,4 @@
-import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { PeerFailure } from "../../platform/peer-failure.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { unconfirmedMessage } from "../faults.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";

@@ -1,6 +1,6 @@
 import pLimit from "p-limit";
 import { Fault, invalidRequest } from "../../platform/fault.ts";
-import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { PeerFailure } from "../../platform/peer-failure.ts";
 import type { Instant } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { internalFault, unauthorizedFault, unavailableFault } from "../faults.ts";

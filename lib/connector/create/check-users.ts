@@ -1,5 +1,5 @@
 import pLimit from "p-limit";
-import { withTimeout } from "../../platform/async/timeout.ts";
+import { withTimeout } from "../../platform/async.ts";
 import { Fault } from "../../platform/fault.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { Idp } from "../idp/contract.ts";

@@ -1,7 +1,7 @@
 import pLimit from "p-limit";
-import { toResult } from "../../platform/async/to-result.ts";
+import { toResult } from "../../platform/async.ts";
 import { Fault } from "../../platform/fault.ts";
-import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { PeerFailure } from "../../platform/peer-failure.ts";
 import { type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { authenticatorFault, enrollmentTokenFault, internalFault, tooLateFault } from "../faults.ts";

@@ -1,6 +1,6 @@
-import { toResult } from "../../platform/async/to-result.ts";
+import { toResult } from "../../platform/async.ts";
 import { type Fault, isUnavailable } from "../../platform/fault.ts";
-import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { PeerFailure } from "../../platform/peer-failure.ts";
 import { type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { intentFault, orderFault, unconfirmedMessage, unreconciledFault } from "../faults.ts";

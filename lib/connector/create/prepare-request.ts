@@ -1,4 +1,4 @@
-import { toResult } from "../../platform/async/to-result.ts";
+import { toResult } from "../../platform/async.ts";
 import { Fault } from "../../platform/fault.ts";
 import { plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";

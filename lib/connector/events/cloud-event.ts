@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { omitUndefined } from "../../platform/omit-undefined.ts";
+import { omitUndefined } from "../../platform/collections.ts";
 import { replacesFields } from "../model/revocation.ts";
 import { type EventType, eventTypes, replacementReasons, revokeTimes } from "../model/states.ts";
 import { deliveryFailures, endStates, eventId, eventName, eventSource, type RequestEvent } from "./event.ts";

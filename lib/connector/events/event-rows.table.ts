@@ -1,7 +1,6 @@
 import * as z from "zod";
 import type { Log } from "../../platform/log.ts";
-import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
-import { type Immutable, type Stored, storedInstant } from "../../platform/stored.ts";
+import { conflict, type Immutable, retryOnConflict, type Stored, storedInstant } from "../../platform/stored.ts";
 import { readOrLog, rowColumns } from "../../platform/tables/row-columns.ts";
 import type { Row, Tables } from "../../platform/tables/tables.ts";
 import type { Instant, Now } from "../../platform/time.ts";

@@ -1,8 +1,8 @@
 import { createHash, createHmac } from "node:crypto";
 import * as z from "zod";
-import { raceAbort, withTimeoutSignal } from "../../platform/async/timeout.ts";
-import { callPeer, type PeerTools } from "../../platform/peers/call-peer.ts";
-import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { raceAbort, withTimeoutSignal } from "../../platform/async.ts";
+import { callPeer, type PeerTools } from "../../platform/call-peer.ts";
+import { PeerFailure } from "../../platform/peer-failure.ts";
 import type { Instant } from "../../platform/time.ts";
 import type { EventType } from "../model/states.ts";
 import { type CloudEvent, eventContentType } from "./cloud-event.ts";

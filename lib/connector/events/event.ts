@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { omitUndefined } from "../../platform/omit-undefined.ts";
+import { omitUndefined } from "../../platform/collections.ts";
 import { type Immutable, storedInstant } from "../../platform/stored.ts";
 import type { Instant } from "../../platform/time.ts";
 import { derivedGuid } from "../model/idempotency.ts";

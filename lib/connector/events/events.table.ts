@@ -1,6 +1,5 @@
-import { chunksOf } from "../../platform/chunks.ts";
+import { chunksOf, omitUndefined } from "../../platform/collections.ts";
 import type { Log } from "../../platform/log.ts";
-import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { Stored } from "../../platform/stored.ts";
 import { confirmWrite, isStoredAs } from "../../platform/tables/confirm-write.ts";
 import type { Action, Row, Tables } from "../../platform/tables/tables.ts";

@@ -1,4 +1,4 @@
-import { omitUndefined } from "../../platform/omit-undefined.ts";
+import { omitUndefined } from "../../platform/collections.ts";
 import type { RequestValues } from "../model/loaded-request.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import { externalIdOf } from "../model/request-lists.ts";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { omitUndefined } from "../../platform/omit-undefined.ts";
+import { omitUndefined } from "../../platform/collections.ts";
 import { cloudEventOf } from "./cloud-event.ts";
 import type { DeliverDeps } from "./deliver-events.ts";
 import { type EventDelivery, eventsIn, nothingDone, type RequestEvent } from "./event.ts";

@@ -1,6 +1,6 @@
 import { Fault } from "../../platform/fault.ts";
 import { withLogFields } from "../../platform/log.ts";
-import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { PeerFailure } from "../../platform/peer-failure.ts";
 import type { Stored } from "../../platform/stored.ts";
 import { between, type Instant } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";

@@ -1,6 +1,6 @@
 import { Fault } from "../../platform/fault.ts";
 import { withLogFields } from "../../platform/log.ts";
-import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
+import { conflict, retryOnConflict } from "../../platform/stored.ts";
 import type { Instant } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { sortKeyOf } from "../model/request-lists.ts";

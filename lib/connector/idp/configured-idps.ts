@@ -1,4 +1,4 @@
-import { singleFlight } from "../../platform/async/single-flight.ts";
+import { singleFlight } from "../../platform/async.ts";
 import { Fault } from "../../platform/fault.ts";
 import type { Log } from "../../platform/log.ts";
 import { type Instant, type Now, plus } from "../../platform/time.ts";

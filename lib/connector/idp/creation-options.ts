@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { hasControlCharacters, withoutHiddenCharacters } from "../../platform/hidden-characters.ts";
-import { omitUndefined } from "../../platform/omit-undefined.ts";
-import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { omitUndefined } from "../../platform/collections.ts";
+import { PeerFailure } from "../../platform/peer-failure.ts";
+import { hasControlCharacters, withoutHiddenCharacters } from "../../platform/text.ts";
 import type { Credential } from "../model/security-key.ts";
 import type { CreationOptions } from "../model/webauthn.ts";
 import type { OptionsRequest } from "./contract.ts";

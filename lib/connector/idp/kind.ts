@@ -1,6 +1,6 @@
 import * as z from "zod";
-import type { PeerTools } from "../../platform/peers/call-peer.ts";
-import { trimEnd } from "../../platform/trim-end.ts";
+import type { PeerTools } from "../../platform/call-peer.ts";
+import { trimEnd } from "../../platform/text.ts";
 import type { Idp } from "./contract.ts";
 
 /** The dependencies of the client of an IdP. */

@@ -1,6 +1,6 @@
 import type { KeyObject } from "node:crypto";
 import * as z from "zod";
-import type { PeerAccess } from "../../platform/peers/call-peer.ts";
+import type { PeerAccess } from "../../platform/call-peer.ts";
 import { type AccessTokens, createAccessTokens } from "../peers/access-token.ts";
 import { type ClientCredentials, grantByClientCredentials } from "../peers/grant.ts";
 import { base64Text } from "./creation-options.ts";

@@ -1,4 +1,4 @@
-import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { PeerFailure } from "../../platform/peer-failure.ts";
 
 /** What is known about a user or the IdP's policies that concerns a new credential. */
 export interface UserProblem {

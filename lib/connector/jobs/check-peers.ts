@@ -1,4 +1,4 @@
-import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { PeerFailure } from "../../platform/peer-failure.ts";
 import { challengeProblem } from "../create/check-challenge.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { Idp } from "../idp/contract.ts";

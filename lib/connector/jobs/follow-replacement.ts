@@ -1,4 +1,4 @@
-import { toResult } from "../../platform/async/to-result.ts";
+import { toResult } from "../../platform/async.ts";
 import { withLogFields } from "../../platform/log.ts";
 import { plus } from "../../platform/time.ts";
 import { processSecurityKey } from "../activate/process-security-keys.ts";

@@ -1,7 +1,6 @@
-import { singleFlight } from "../../platform/async/single-flight.ts";
-import { raceAbort, withTimeoutSignal } from "../../platform/async/timeout.ts";
-import type { PeerAccess } from "../../platform/peers/call-peer.ts";
-import { PeerFailure, type PeerFailureKind } from "../../platform/peers/peer-failure.ts";
+import { raceAbort, singleFlight, withTimeoutSignal } from "../../platform/async.ts";
+import type { PeerAccess } from "../../platform/call-peer.ts";
+import { PeerFailure, type PeerFailureKind } from "../../platform/peer-failure.ts";
 import { type Instant, plus } from "../../platform/time.ts";
 
 /** A granted access token. */

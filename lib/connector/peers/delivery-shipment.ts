@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { omitUndefined } from "../../platform/omit-undefined.ts";
-import { plainIdentifier, plainText } from "../../platform/peers/plain-text.ts";
+import { omitUndefined } from "../../platform/collections.ts";
+import { plainIdentifier, plainText } from "../../platform/text.ts";
 import { instant, parseUtc } from "../../platform/time.ts";
 import type { KeyResponses } from "../model/credential.ts";
 import type { Shipment } from "../model/request.ts";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { anyResponse } from "../../platform/peers/call-peer.ts";
+import { anyResponse } from "../../platform/call-peer.ts";
 import type { Instant } from "../../platform/time.ts";
 import type { KeyResponses } from "../model/credential.ts";
 import type { CredentialRequest, Shipment, ShipmentOrder } from "../model/request.ts";

@@ -1,8 +1,8 @@
-import { raceAbort, withTimeoutSignal } from "../../platform/async/timeout.ts";
-import { callPeer, type PeerAccess, type PeerTools } from "../../platform/peers/call-peer.ts";
-import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { raceAbort, withTimeoutSignal } from "../../platform/async.ts";
+import { callPeer, type PeerAccess, type PeerTools } from "../../platform/call-peer.ts";
+import { PeerFailure } from "../../platform/peer-failure.ts";
+import { trimEnd } from "../../platform/text.ts";
 import type { Instant } from "../../platform/time.ts";
-import { trimEnd } from "../../platform/trim-end.ts";
 import { deliveryService } from "../model/peer-names.ts";
 import { createdShipment, shipment, shipmentList } from "./delivery-shipment.ts";
 import { type DeliveryOrder, type DeliveryShipment, errorOf, noErrorObject, shipmentBody } from "./delivery-wire.ts";

@@ -1,9 +1,8 @@
 import { createHash, createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { SignJWT } from "jose";
 import * as z from "zod";
-import { callPeer, type PeerAccess } from "../../platform/peers/call-peer.ts";
-import { PeerFailure } from "../../platform/peers/peer-failure.ts";
-import { traceCall } from "../../platform/peers/trace-call.ts";
+import { callPeer, type PeerAccess } from "../../platform/call-peer.ts";
+import { PeerFailure, traceCall } from "../../platform/peer-failure.ts";
 import type { Grant } from "./access-token.ts";
 
 export interface ClientCredentials {

@@ -1,8 +1,8 @@
 import { importJWK } from "jose";
 import * as z from "zod";
-import { singleFlight } from "../../platform/async/single-flight.ts";
-import { callPeer, type PeerAccess } from "../../platform/peers/call-peer.ts";
-import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { singleFlight } from "../../platform/async.ts";
+import { callPeer, type PeerAccess } from "../../platform/call-peer.ts";
+import { PeerFailure } from "../../platform/peer-failure.ts";
 import { between, type Instant, minutes } from "../../platform/time.ts";
 
 /** A public key of the exchange format, on EC P-384. */

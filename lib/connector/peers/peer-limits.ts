@@ -1,5 +1,5 @@
 import pLimit from "p-limit";
-import type { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import type { PeerFailure } from "../../platform/peer-failure.ts";
 import { type Instant, minutes, type Now, plus } from "../../platform/time.ts";
 
 /** The pause after a call that was throttled without Retry-After. */

@@ -1,10 +1,9 @@
 import * as z from "zod";
-import { omitUndefined } from "../../platform/omit-undefined.ts";
-import { callPeer, type PeerAccess, type PeerRequest, type PeerTools } from "../../platform/peers/call-peer.ts";
-import { PeerFailure } from "../../platform/peers/peer-failure.ts";
-import { plainIdentifier, plainText } from "../../platform/peers/plain-text.ts";
+import { callPeer, type PeerAccess, type PeerRequest, type PeerTools } from "../../platform/call-peer.ts";
+import { omitUndefined } from "../../platform/collections.ts";
+import { PeerFailure } from "../../platform/peer-failure.ts";
+import { plainIdentifier, plainText, trimEnd } from "../../platform/text.ts";
 import type { Instant } from "../../platform/time.ts";
-import { trimEnd } from "../../platform/trim-end.ts";
 import type { KeyResponses } from "../model/credential.ts";
 import { preRegistrationApi } from "../model/peer-names.ts";
 import type { CredentialRequest } from "../model/request.ts";

@@ -1,4 +1,4 @@
-import { orFailure, PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { orFailure, PeerFailure } from "../../platform/peer-failure.ts";
 import { openPin } from "../collect/open-responses.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { type LoadedRequest, securityKeyOf, securityKeysOf } from "../model/loaded-request.ts";

@@ -1,5 +1,5 @@
-import { allSuppressedCode } from "../../platform/peers/mail.ts";
-import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { allSuppressedCode } from "../../platform/mail.ts";
+import { PeerFailure } from "../../platform/peer-failure.ts";
 import { measure } from "../../platform/telemetry.ts";
 import { between, type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";

@@ -1,5 +1,5 @@
-import type { MailStatus } from "../../platform/peers/mail.ts";
-import { orFailure, PeerFailure } from "../../platform/peers/peer-failure.ts";
+import type { MailStatus } from "../../platform/mail.ts";
+import { orFailure, PeerFailure } from "../../platform/peer-failure.ts";
 import { between, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { isUsable } from "../model/credential.ts";

@@ -1,5 +1,5 @@
 import pLimit from "p-limit";
-import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { PeerFailure } from "../../platform/peer-failure.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { optionsRequestOf } from "../idp/creation-options.ts";
 import { type Credential, enrollmentId, isOnSite, type SecurityKey } from "../model/security-key.ts";

@@ -1,5 +1,5 @@
 import { Fault } from "../../platform/fault.ts";
-import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
+import { conflict, retryOnConflict } from "../../platform/stored.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { type Changes, type LoadedRequest, securityKeyOf, securityKeysOf } from "../model/loaded-request.ts";
 import type { CredentialRequest } from "../model/request.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import * as z from "zod";
-import { chunksOf } from "../../platform/chunks.ts";
+import { chunksOf } from "../../platform/collections.ts";
 import type { Log } from "../../platform/log.ts";
 import { type Immutable, storedInstant } from "../../platform/stored.ts";
 import { readOrLog, rowColumns } from "../../platform/tables/row-columns.ts";

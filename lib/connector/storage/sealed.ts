@@ -1,5 +1,5 @@
+import { SealError, type Sealer } from "../../platform/crypto.ts";
 import type { Log } from "../../platform/log.ts";
-import { SealError, type Sealer } from "../../platform/seal.ts";
 import type { Challenge } from "../model/webauthn.ts";
 
 /** Returns the additional authenticated data that binds a sealed value to its row and purpose. */

@@ -1,5 +1,4 @@
-import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
-import type { Stored } from "../../platform/stored.ts";
+import { conflict, retryOnConflict, type Stored } from "../../platform/stored.ts";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
 import type { Tables } from "../../platform/tables/tables.ts";
 import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";

@@ -1,5 +1,5 @@
 import type { TokenCredential } from "@azure/identity";
-import { withTimeout } from "../async/timeout.ts";
+import { withTimeout } from "../async.ts";
 import { Fault } from "../fault.ts";
 
 /** How to reach a service: with managed identity in Azure, with a connection string locally. */

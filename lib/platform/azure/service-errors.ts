@@ -1,7 +1,7 @@
 import type { TableServiceClientOptions } from "@azure/data-tables";
-import { withTimeout } from "../async/timeout.ts";
+import { withTimeout } from "../async.ts";
 import { Fault } from "../fault.ts";
-import { retryAfterSeconds } from "../peers/http-failure.ts";
+import { retryAfterSeconds } from "../http-failure.ts";
 
 /** Policies of the SDKs' request pipelines. */
 export type Policies = NonNullable<TableServiceClientOptions["additionalPolicies"]>;

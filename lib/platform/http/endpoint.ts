@@ -3,8 +3,7 @@ import type { Caller, CallerRole } from "../caller.ts";
 import { type FaultKind, invalidRequest, type Problem } from "../fault.ts";
 import type { Fields } from "../log.ts";
 import type { Call, Reply } from "./call.ts";
-import { findIgnoredFields } from "./parse/ignored-fields.ts";
-import { problemsOf, safeParse } from "./parse/problems.ts";
+import { findIgnoredFields, problemsOf, safeParse } from "./problems.ts";
 
 /** `METHOD /path/{parameter}`, relative to the path prefix of the API (G2). */
 export type Route = `${"GET" | "POST" | "DELETE"} /${string}`;

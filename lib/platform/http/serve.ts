@@ -1,15 +1,13 @@
 import { appRoleOf, callerFields, hasRole } from "../caller.ts";
 import { Fault } from "../fault.ts";
 import { type Fields, type Log, withLogFields } from "../log.ts";
-import type { Api, Identify } from "./api.ts";
+import type { Api, Identify, RouteParts } from "./api.ts";
 import type { Call, Reply } from "./call.ts";
 import type { Access, CallContext, Endpoint, Identity } from "./endpoint.ts";
-import { readJson } from "./parse/read-body.ts";
-import { readFields, readQuery } from "./parse/read-fields.ts";
 import { callerAddress, cameThroughProxy, checkOriginalPath, requireProxy } from "./proxies.ts";
-import { canRefuse, requireListedReply } from "./refusals.ts";
-import { respond } from "./respond.ts";
-import type { RouteParts } from "./route.ts";
+import { readJson } from "./read-body.ts";
+import { readFields, readQuery } from "./read-fields.ts";
+import { canRefuse, requireListedReply, respond } from "./respond.ts";
 
 export interface ServeOptions<D, S = unknown> {
   readonly deps: D;

@@ -2,8 +2,8 @@ import * as z from "zod";
 import { Fault } from "../fault.ts";
 import { type Log, withLogFields } from "../log.ts";
 import type { Call, Reply } from "./call.ts";
-import { problemsOf } from "./parse/problems.ts";
-import { decodeUtf8, parseJson, readBytes } from "./parse/read-body.ts";
+import { problemsOf } from "./problems.ts";
+import { decodeUtf8, parseJson, readBytes } from "./read-body.ts";
 import { faultStatus, type ResponseOptions, respond, retryAfterHeader } from "./respond.ts";
 
 /**

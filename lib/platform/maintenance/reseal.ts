@@ -1,9 +1,9 @@
+import type { Sealer } from "../crypto.ts";
 import { isUnavailable } from "../fault.ts";
 import type { Log } from "../log.ts";
-import { conflict, retryOnConflict } from "../retry-on-conflict.ts";
-import type { Sealer } from "../seal.ts";
+import { conflict, retryOnConflict } from "../stored.ts";
+import { forEachConcurrently } from "../tables/row-batches.ts";
 import type { Row, Table, Tables } from "../tables/tables.ts";
-import { forEachConcurrently } from "./row-streams.ts";
 
 interface ResealReport {
   /** Version of the key under which all values are sealed now. */

@@ -1,12 +1,11 @@
 import type { Blobs } from "../azure/blobs.ts";
 import { Fault } from "../fault.ts";
 import type { Log } from "../log.ts";
-import { partitions, removeRows } from "../tables/row-batches.ts";
+import { forEachConcurrently, partitions, removeRows } from "../tables/row-batches.ts";
 import { readOrLog } from "../tables/row-columns.ts";
 import type { Tables } from "../tables/tables.ts";
 import { transactionSize } from "../tables/transaction.ts";
 import type { Backup } from "./read-backup.ts";
-import { forEachConcurrently } from "./row-streams.ts";
 
 interface Stores {
   readonly tables: Tables;

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { trimEnd } from "../trim-end.ts";
+import { trimEnd } from "../text.ts";
 import type { Environment } from "./read-settings.ts";
 
 export const apiNames = ["core", "client", "connector"] as const;

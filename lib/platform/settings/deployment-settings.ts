@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { apiNames, pathProblems, pathSetting } from "./api-paths.ts";
-import { isNcrontab } from "./ncrontab.ts";
-import { setting } from "./setting.ts";
+import { isNcrontab, setting } from "./setting.ts";
 
 /** The settings that every deployment reads, whichever APIs it serves. */
 export const deploymentSettings = z
@@ -171,3 +170,6 @@ export const proxiesOf = ({ TRUSTED_PROXIES, PROXY_ID, PROXY_ID_HEADER }: Deploy
 /** Returns whether the app runs in Azure, where it uses managed identity instead of a connection string. */
 export const isInAzure = (settings: DeploymentSettings): boolean =>
   settings.CLOUD_STORAGE_CONNECTION_STRING === undefined;
+
+/** The version of the package. A test compares it with package.json. */
+export const version = "0.1.0";

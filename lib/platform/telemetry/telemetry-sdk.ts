@@ -18,8 +18,8 @@ import {
 import { MeterProvider, PeriodicExportingMetricReader, type PushMetricExporter } from "@opentelemetry/sdk-metrics";
 import { BatchSpanProcessor, type ReadableSpan, type SpanExporter } from "@opentelemetry/sdk-trace-base";
 import type { Level } from "../log.ts";
+import { version } from "../settings/deployment-settings.ts";
 import { type currentSpan, type Labels, metrics, type Span, type TelemetrySink } from "../telemetry.ts";
-import { version } from "../version.ts";
 
 /** The exporters to one destination. */
 export interface Exporters {

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import * as z from "zod";
 import { type TotpAlgorithm, totpAlgorithms } from "../../../lib/auth/otpkeys/kinds/contract.ts";
-import { omitUndefined } from "../../../lib/platform/omit-undefined.ts";
+import { omitUndefined } from "../../../lib/platform/collections.ts";
 import { openState } from "../../peers/state-file.ts";
 import { oathCode, toModhex, totpStep, yubicoCode } from "./codes.ts";
 

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { cloudEventOf, cloudEventSchemas } from "../../../lib/connector/events/cloud-event.ts";
 import { type EventType, eventTypes } from "../../../lib/connector/model/states.ts";
-import { version } from "../../../lib/platform/version.ts";
+import { version } from "../../../lib/platform/settings/deployment-settings.ts";
 import { type Json, ref, tidy } from "../openapi/schemas.ts";
 import { shareRepeated } from "../openapi/share.ts";
 import { eventExamples } from "./examples.ts";

@@ -1,6 +1,6 @@
 import type * as z from "zod";
 import type { Api } from "../../../lib/platform/http/api.ts";
-import { version } from "../../../lib/platform/version.ts";
+import { version } from "../../../lib/platform/settings/deployment-settings.ts";
 import { requestIdParameter, usedHeaders } from "./headers.ts";
 import { type Examples, writeOperation } from "./operation.ts";
 import { refusalsOf } from "./refusals.ts";

@@ -1,7 +1,6 @@
 import type * as z from "zod";
-import type { Api } from "../../../lib/platform/http/api.ts";
+import { type Api, hostTemplate, type RouteParts, routeParts } from "../../../lib/platform/http/api.ts";
 import type { Endpoint, Route } from "../../../lib/platform/http/endpoint.ts";
-import { hostTemplate, type RouteParts, routeParts } from "../../../lib/platform/http/route.ts";
 import { type Json, ref, type SchemaWriter } from "./schemas.ts";
 import { schemes } from "./security.ts";
 

@@ -1,6 +1,6 @@
 import { Fault, type FaultKind, faultKinds } from "../../../lib/platform/fault.ts";
 import type { Api } from "../../../lib/platform/http/api.ts";
-import { canRefuse } from "../../../lib/platform/http/refusals.ts";
+import { canRefuse } from "../../../lib/platform/http/respond.ts";
 import { type AnyEndpoint, content, everyAnswer } from "./operation.ts";
 import { type Json, ref } from "./schemas.ts";
 

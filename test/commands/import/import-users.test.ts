@@ -5,7 +5,7 @@ import { runImportCommand } from "../../../commands/import/import-command.ts";
 import { runImport } from "../../../commands/import/run-import.ts";
 import { userImport } from "../../../commands/import/user-import.ts";
 import { bytesOf, type ImportUser } from "../../../commands/import/users/imported-user.ts";
-import { refuseHugeJson } from "../../../lib/platform/http/parse/json-bounds.ts";
+import { refuseHugeJson } from "../../../lib/platform/http/read-body.ts";
 import { startAuthHost } from "../../support/auth/host.ts";
 import made from "../../support/auth/imported-hashes.json" with { type: "json" };
 import { hotpKey } from "../../support/auth/software-key.ts";

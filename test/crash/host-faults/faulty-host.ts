@@ -1,4 +1,4 @@
-import type { Fetch } from "../../../lib/platform/peers/call-peer.ts";
+import type { Fetch } from "../../../lib/platform/call-peer.ts";
 import type { ConnectorOptions } from "../../support/connector/test-connector.ts";
 import { type Around, aroundCalls, aroundPort, type Call } from "../../support/storage/around-calls.ts";
 

@@ -1,6 +1,6 @@
 import { setTimeout } from "node:timers/promises";
 import { Fault } from "../../../lib/platform/fault.ts";
-import { PeerFailure } from "../../../lib/platform/peers/peer-failure.ts";
+import { PeerFailure } from "../../../lib/platform/peer-failure.ts";
 import type { Faults } from "./faults.ts";
 import type { Random } from "./random.ts";
 

@@ -1,4 +1,4 @@
-import { hostBodyLimitBytes } from "../../../lib/platform/http/parse/read-body.ts";
+import { hostBodyLimitBytes } from "../../../lib/platform/http/read-body.ts";
 import { type Row, request } from "./row.ts";
 
 /** Paths, by what the function sees of them: the decoded parameter, and the address. */

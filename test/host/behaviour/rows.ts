@@ -1,5 +1,5 @@
 // The table: what Azure's Functions host answers to a request, and where the local host answers something else.
-import { hostBodyLimitBytes } from "../../../lib/platform/http/parse/read-body.ts";
+import { hostBodyLimitBytes } from "../../../lib/platform/http/read-body.ts";
 import { adminRows } from "./admin-rows.ts";
 import { requestRows } from "./request-rows.ts";
 import { responseRows } from "./response-rows.ts";

@@ -7,7 +7,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { client, core } from "../../../functions/auth/routes.ts";
 import { connector } from "../../../functions/connector/routes.ts";
-import { httpFunctions } from "../../../lib/platform/http/route.ts";
+import { httpFunctions } from "../../../lib/platform/http/api.ts";
 import { azCommand, azdCommand, graphRedirect, person, simulatedAzure } from "./simulated-azure.ts";
 
 const page = readFileSync("docs/deploy.md", "utf8");

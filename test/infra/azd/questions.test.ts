@@ -2,8 +2,8 @@ import { spawn, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { delimiter } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { readAllSettings } from "../../../functions/read-all-settings.ts";
 import { appEnvironments } from "../../../local/deploy/app-environments.ts";
+import { readAllSettings } from "../../../local/deploy/read-all-settings.ts";
 import { type FakeCommands, fakeCommands } from "./fake-commands.ts";
 
 type Values = Readonly<Record<string, string>>;

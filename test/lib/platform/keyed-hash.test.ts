@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { keyedHash } from "../../../lib/platform/keyed-hash.ts";
+import { keyedHash } from "../../../lib/platform/crypto.ts";
 
 const bytes = (fill: number) => new Uint8Array(32).fill(fill);
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { readAllSettings } from "../../../functions/read-all-settings.ts";
 import { appEnvironments, placeholders } from "../../../local/deploy/app-environments.ts";
+import { readAllSettings } from "../../../local/deploy/read-all-settings.ts";
 import { cases, sample } from "../../infra/cases.ts";
 import { deployed, settingsOnceDeployed } from "../../infra/templates.ts";
 

@@ -4,7 +4,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readAllSettings } from "../../../functions/read-all-settings.ts";
+import { readAllSettings } from "../../../local/deploy/read-all-settings.ts";
 import { choosePorts, requireFreePort } from "../../../local/start/ports.ts";
 import type { Facts } from "../../../local/start/run-file.ts";
 import { sampleRequest } from "../../../local/start/sample-request.ts";

@@ -1,6 +1,6 @@
 import type { ConnectorContext } from "../../../functions/connector/context.ts";
 import type { Idp } from "../../../lib/connector/idp/contract.ts";
-import type { Fetch } from "../../../lib/platform/peers/call-peer.ts";
+import type { Fetch } from "../../../lib/platform/call-peer.ts";
 import type { Body } from "../../lib/connector/api/bodies.ts";
 import { type Clock, type ConnectorOptions, idpsOf } from "./test-connector.ts";
 

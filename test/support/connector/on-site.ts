@@ -1,5 +1,5 @@
 import { enrollmentId } from "../../../lib/connector/model/security-key.ts";
-import type { Fetch } from "../../../lib/platform/peers/call-peer.ts";
+import type { Fetch } from "../../../lib/platform/call-peer.ts";
 import type { Peers } from "../../../local/peers/all.ts";
 import { newUser, orderBody } from "./test-connector.ts";
 

@@ -2,8 +2,8 @@ import { randomBytes } from "node:crypto";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, onTestFinished } from "vitest";
-import type { Fetch, PeerTools } from "../../../lib/platform/peers/call-peer.ts";
-import { PeerFailure, type PeerFailureKind } from "../../../lib/platform/peers/peer-failure.ts";
+import type { Fetch, PeerTools } from "../../../lib/platform/call-peer.ts";
+import { PeerFailure, type PeerFailureKind } from "../../../lib/platform/peer-failure.ts";
 import { instant, plus } from "../../../lib/platform/time.ts";
 import { type HttpAnswer, type HttpCall, startPeer } from "../../../local/peers/peer.ts";
 

@@ -1,5 +1,5 @@
 import { base32nopad } from "@scure/base";
-import { trimEnd } from "../../../platform/trim-end.ts";
+import { trimEnd } from "../../../platform/text.ts";
 
 const alphabet = "cbdefghijklnrtuv";
 

@@ -1,6 +1,6 @@
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto";
 import { type CryptoPlugin, createGuardrails, verifySync } from "otplib";
-import { omitUndefined } from "../../../platform/omit-undefined.ts";
+import { omitUndefined } from "../../../platform/collections.ts";
 import type { CodeFormat, KeyDraft, Prepared, TotpAlgorithm } from "./contract.ts";
 import { draftProblems } from "./draft-problems.ts";
 

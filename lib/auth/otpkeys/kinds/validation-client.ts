@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import * as z from "zod";
-import { callPeer, type PeerTools } from "../../../platform/peers/call-peer.ts";
-import { PeerFailure } from "../../../platform/peers/peer-failure.ts";
+import { callPeer, type PeerTools } from "../../../platform/call-peer.ts";
+import { PeerFailure } from "../../../platform/peer-failure.ts";
 import type { OtpPeers, ValidationResult } from "./contract.ts";
 
 interface ValidationOptions extends PeerTools {

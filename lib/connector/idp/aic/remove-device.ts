@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { callPeer, type PeerAccess } from "../../../platform/peers/call-peer.ts";
-import { PeerFailure } from "../../../platform/peers/peer-failure.ts";
+import { callPeer, type PeerAccess } from "../../../platform/call-peer.ts";
+import { PeerFailure } from "../../../platform/peer-failure.ts";
 import type { TokenCall } from "../../peers/access-token.ts";
 import { base64Text } from "../creation-options.ts";
 import { undefinedIfDeleted, undefinedIfGone } from "../user-check.ts";

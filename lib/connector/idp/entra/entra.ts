@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { callPeer, type PeerAccess } from "../../../platform/peers/call-peer.ts";
-import { PeerFailure } from "../../../platform/peers/peer-failure.ts";
+import { callPeer, type PeerAccess } from "../../../platform/call-peer.ts";
+import { PeerFailure } from "../../../platform/peer-failure.ts";
 import { minutes, plus } from "../../../platform/time.ts";
 import { idpName } from "../../model/peer-names.ts";
 import type { Challenge } from "../../model/webauthn.ts";

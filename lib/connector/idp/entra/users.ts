@@ -1,8 +1,7 @@
 import * as z from "zod";
-import { singleFlight } from "../../../platform/async/single-flight.ts";
-import { raceAbort, withTimeoutSignal } from "../../../platform/async/timeout.ts";
-import { callPeer, type PeerAccess } from "../../../platform/peers/call-peer.ts";
-import { orFailure, PeerFailure } from "../../../platform/peers/peer-failure.ts";
+import { raceAbort, singleFlight, withTimeoutSignal } from "../../../platform/async.ts";
+import { callPeer, type PeerAccess } from "../../../platform/call-peer.ts";
+import { orFailure, PeerFailure } from "../../../platform/peer-failure.ts";
 import { type Instant, minutes, plus } from "../../../platform/time.ts";
 import type { AccessTokens } from "../../peers/access-token.ts";
 import type { Idp } from "../contract.ts";

@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { PeerFailure } from "../../../platform/peers/peer-failure.ts";
+import { PeerFailure } from "../../../platform/peer-failure.ts";
+import { trimEnd } from "../../../platform/text.ts";
 import { minutes } from "../../../platform/time.ts";
-import { trimEnd } from "../../../platform/trim-end.ts";
 import type { Attestation } from "../../model/webauthn.ts";
 import { readAttestation } from "../../peers/bind-response.ts";
 import type { RegisteredCredential, RegistrationQuery } from "../contract.ts";

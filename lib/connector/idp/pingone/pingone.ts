@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { anyResponse, callPeer, type PeerAccess } from "../../../platform/peers/call-peer.ts";
-import { PeerFailure } from "../../../platform/peers/peer-failure.ts";
+import { anyResponse, callPeer, type PeerAccess } from "../../../platform/call-peer.ts";
+import { PeerFailure } from "../../../platform/peer-failure.ts";
 import { days, plus } from "../../../platform/time.ts";
 import { idpName } from "../../model/peer-names.ts";
 import type { Challenge, CreationOptions } from "../../model/webauthn.ts";

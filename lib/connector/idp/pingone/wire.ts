@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { PeerFailure } from "../../../platform/peers/peer-failure.ts";
+import { PeerFailure } from "../../../platform/peer-failure.ts";
 import type { Attestation } from "../../model/webauthn.ts";
 import { creationOptionsSchema } from "../creation-options.ts";
 import { pingBinary } from "../ping.ts";

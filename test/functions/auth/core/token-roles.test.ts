@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { core } from "../../../../functions/auth/routes.ts";
 import { tokenHashesOf } from "../../../../functions/identify-caller.ts";
-import { createToken } from "../../../../lib/platform/http/authenticate/api-tokens.ts";
+import { createToken } from "../../../../lib/platform/http/bearer.ts";
 import { noContent } from "../../../../lib/platform/http/call.ts";
 import { endpoint, type RoleEndpoint } from "../../../../lib/platform/http/endpoint.ts";
 import { days, plus } from "../../../../lib/platform/time.ts";

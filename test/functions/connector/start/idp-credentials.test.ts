@@ -8,7 +8,7 @@ import { afterAll, describe, expect, test, vi } from "vitest";
 import { stringify } from "yaml";
 import { listen, shut } from "../../../../commands/http-exchange.ts";
 import { openConnectorContext } from "../../../../functions/connector/start/open-context.ts";
-import { readAllSettings } from "../../../../functions/read-all-settings.ts";
+import { readAllSettings } from "../../../../local/deploy/read-all-settings.ts";
 import { startAic } from "../../../../local/peers/aic/aic.ts";
 import { startEntra } from "../../../../local/peers/entra/entra.ts";
 import { startPingOne } from "../../../../local/peers/pingone/pingone.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { readAllSettings } from "../../../../functions/read-all-settings.ts";
 import type { BadSettings } from "../../../../lib/platform/settings/read-settings.ts";
+import { readAllSettings } from "../../../../local/deploy/read-all-settings.ts";
 
 const others = {
   SERVICE_APIS: "connector",

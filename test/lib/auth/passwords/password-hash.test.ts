@@ -7,7 +7,7 @@ import {
   type PasswordHashOptions,
   type StoredPassword,
 } from "../../../../lib/auth/passwords/password-hash.ts";
-import type { KeyRing } from "../../../../lib/platform/seal.ts";
+import type { KeyRing } from "../../../../lib/platform/crypto.ts";
 import { instant } from "../../../../lib/platform/time.ts";
 
 const cheap = { memoryCost: 64, timeCost: 1, parallelism: 1 };

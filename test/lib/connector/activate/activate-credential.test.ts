@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { Fetch } from "../../../../lib/platform/peers/call-peer.ts";
-import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
+import type { Fetch } from "../../../../lib/platform/call-peer.ts";
+import { PeerFailure } from "../../../../lib/platform/peer-failure.ts";
 import { between, days, hours, minutes, seconds } from "../../../../lib/platform/time.ts";
 import type { FaultRule } from "../../../../local/peers/peer.ts";
 import { changedKeys, withIdps, withPort } from "../../../support/connector/changed-peers.ts";

@@ -7,7 +7,7 @@ import { type PeerLimits, peerLimits } from "../../../../lib/connector/peers/pee
 import { startRun } from "../../../../lib/connector/runs/run.ts";
 import { dueIndex } from "../../../../lib/connector/storage/due-index.table.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
-import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
+import { PeerFailure } from "../../../../lib/platform/peer-failure.ts";
 import { hours, minutes, plus, seconds } from "../../../../lib/platform/time.ts";
 import { withIdps, withPort } from "../../../support/connector/changed-peers.ts";
 import { unanswered, usersOf } from "../../../support/connector/in-a-state.ts";

@@ -1,5 +1,5 @@
 import * as fc from "fast-check";
-import { withoutHiddenCharacters } from "../../../../lib/platform/hidden-characters.ts";
+import { withoutHiddenCharacters } from "../../../../lib/platform/text.ts";
 
 /** A JSON value that tests reach into by path. */
 // biome-ignore lint/suspicious/noExplicitAny: a body under test may be anything

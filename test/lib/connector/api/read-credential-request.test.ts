@@ -10,7 +10,7 @@ import { credentialRequestV1, readV1 } from "../../../../lib/connector/api/v1-cr
 import { receivedRequest } from "../../../../lib/connector/create/draft.ts";
 import type { CredentialRequest } from "../../../../lib/connector/model/request.ts";
 import type { SecurityKey } from "../../../../lib/connector/model/security-key.ts";
-import { omitUndefined } from "../../../../lib/platform/omit-undefined.ts";
+import { omitUndefined } from "../../../../lib/platform/collections.ts";
 import { forAll } from "../../../support/for-all.ts";
 import { type Body, fullBodies } from "./bodies.ts";
 

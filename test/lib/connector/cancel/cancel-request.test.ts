@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { listRequests } from "../../../../lib/connector/api/list-requests.ts";
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
-import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
+import { PeerFailure } from "../../../../lib/platform/peer-failure.ts";
 import { days, hours, minutes } from "../../../../lib/platform/time.ts";
 import type { FaultRule } from "../../../../local/peers/peer.ts";
 import { withIdps, withPort } from "../../../support/connector/changed-peers.ts";

@@ -5,7 +5,7 @@ import { createOnce } from "../../../../lib/connector/create/create-request.ts";
 import { personList } from "../../../../lib/connector/model/request-lists.ts";
 import { requestLists } from "../../../../lib/connector/storage/lists.table.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
-import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
+import { PeerFailure } from "../../../../lib/platform/peer-failure.ts";
 import { days, hours, minutes, plus } from "../../../../lib/platform/time.ts";
 import { withPort } from "../../../support/connector/changed-peers.ts";
 import { crashing } from "../../../support/connector/crashing.ts";

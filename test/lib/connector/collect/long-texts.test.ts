@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Fetch } from "../../../../lib/platform/peers/call-peer.ts";
+import type { Fetch } from "../../../../lib/platform/call-peer.ts";
 import { minutes } from "../../../../lib/platform/time.ts";
 import { idAt, onSiteBody } from "../../../support/connector/on-site.ts";
 import {

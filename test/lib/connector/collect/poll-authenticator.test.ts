@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
+import { PeerFailure } from "../../../../lib/platform/peer-failure.ts";
 import { between, days, hours, minutes, plus, seconds } from "../../../../lib/platform/time.ts";
 import { withoutExpiry, withPort } from "../../../support/connector/changed-peers.ts";
 import { everyIdpOfFile, pinIn } from "../../../support/connector/in-a-state.ts";

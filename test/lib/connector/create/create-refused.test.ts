@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Challenge } from "../../../../lib/connector/model/webauthn.ts";
-import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
+import { PeerFailure } from "../../../../lib/platform/peer-failure.ts";
 import { minutes, seconds } from "../../../../lib/platform/time.ts";
 import { idOfUser } from "../../../../local/peers/uuid-of.ts";
 import {

@@ -4,7 +4,7 @@ import { claimsTable } from "../../../../lib/connector/create/claims.table.ts";
 import { createOnce } from "../../../../lib/connector/create/create-request.ts";
 import type { Challenge } from "../../../../lib/connector/model/webauthn.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
-import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
+import { PeerFailure } from "../../../../lib/platform/peer-failure.ts";
 import type { Table } from "../../../../lib/platform/tables/tables.ts";
 import { days, minutes } from "../../../../lib/platform/time.ts";
 import { attempts, connectorBehindProxy } from "../../../support/connector/behind-proxy.ts";

@@ -4,9 +4,9 @@ import { connectorTasks } from "../../../../functions/connector/start/maintenanc
 import { eventsV2, readEvents, readSink } from "../../../../lib/connector/events/read-events.ts";
 import { sendEvents } from "../../../../lib/connector/events/send-events.ts";
 import { restoreRequest } from "../../../../lib/connector/storage/restore.table.ts";
+import type { Fetch } from "../../../../lib/platform/call-peer.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
-import { backupsContainer } from "../../../../lib/platform/maintenance/backup-files.ts";
-import type { Fetch } from "../../../../lib/platform/peers/call-peer.ts";
+import { backupsContainer } from "../../../../lib/platform/maintenance/read-backup.ts";
 import { hours, minutes } from "../../../../lib/platform/time.ts";
 import { connectorWith, course, idsAt, send, sinkOfFile, typesAt } from "../../../support/connector/event-sinks.ts";
 import { idAt, onSiteBody } from "../../../support/connector/on-site.ts";

@@ -8,7 +8,7 @@ import { readEvents } from "../../../../lib/connector/events/read-events.ts";
 import { sendEventsAfterJob } from "../../../../lib/connector/events/send-events.ts";
 import type { EventType } from "../../../../lib/connector/model/states.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
-import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
+import { PeerFailure } from "../../../../lib/platform/peer-failure.ts";
 import { days, hours, minutes, seconds } from "../../../../lib/platform/time.ts";
 import { crashing, withTable } from "../../../support/connector/crashing.ts";
 import {

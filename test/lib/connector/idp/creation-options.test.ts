@@ -5,7 +5,7 @@ import {
   readCreationOptions,
 } from "../../../../lib/connector/idp/creation-options.ts";
 import { pingBinary } from "../../../../lib/connector/idp/ping.ts";
-import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
+import { PeerFailure } from "../../../../lib/platform/peer-failure.ts";
 
 const least = {
   rp: { id: "keys.example" },

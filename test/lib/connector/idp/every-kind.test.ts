@@ -8,7 +8,7 @@ import type { Idp } from "../../../../lib/connector/idp/contract.ts";
 import { idpKinds } from "../../../../lib/connector/idp/kinds.ts";
 import type { Attestation, Challenge } from "../../../../lib/connector/model/webauthn.ts";
 import { bindingOf, bindResponse } from "../../../../lib/connector/peers/bind-response.ts";
-import type { PeerFailureKind } from "../../../../lib/platform/peers/peer-failure.ts";
+import type { PeerFailureKind } from "../../../../lib/platform/peer-failure.ts";
 import { plus } from "../../../../lib/platform/time.ts";
 import type { FaultRule } from "../../../../local/peers/faults.ts";
 import type { Peer } from "../../../../local/peers/peer.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { checkPeers, type Finding } from "../../../../lib/connector/jobs/check-peers.ts";
-import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
+import { PeerFailure } from "../../../../lib/platform/peer-failure.ts";
 import {
   type ConnectorOptions,
   idpsOf,

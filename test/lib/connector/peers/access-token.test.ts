@@ -3,7 +3,7 @@ import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from "jose";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createAccessTokens, type Grant, type TokenCall } from "../../../../lib/connector/peers/access-token.ts";
 import { type ClientCredentials, grantByClientCredentials } from "../../../../lib/connector/peers/grant.ts";
-import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
+import { PeerFailure } from "../../../../lib/platform/peer-failure.ts";
 import { type HttpCall, type Peer, startPeer } from "../../../../local/peers/peer.ts";
 import { certifiedKey } from "../../../support/connector/certified-key.ts";
 import { failureOf, type TestTools, testTools } from "../../../support/connector/peer-tools.ts";

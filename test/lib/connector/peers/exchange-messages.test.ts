@@ -20,7 +20,7 @@ import {
   type ResponseKey,
 } from "../../../../lib/connector/peers/exchange-messages.ts";
 import type { PublicKey } from "../../../../lib/connector/peers/jwks.ts";
-import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
+import { PeerFailure } from "../../../../lib/platform/peer-failure.ts";
 import { openRequests, sealResponse } from "../../../../local/peers/security-key/exchange-format.ts";
 
 const random = (bytes: number) => randomBytes(bytes);

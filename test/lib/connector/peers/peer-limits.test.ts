@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { peerLimits } from "../../../../lib/connector/peers/peer-limits.ts";
-import { PeerFailure, type PeerFailureKind } from "../../../../lib/platform/peers/peer-failure.ts";
+import { PeerFailure, type PeerFailureKind } from "../../../../lib/platform/peer-failure.ts";
 import { instant, plus, seconds } from "../../../../lib/platform/time.ts";
 
 const failed = (kind: PeerFailureKind, status?: number, retryAfter?: number) =>

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { readEvents } from "../../../../lib/connector/events/read-events.ts";
 import { resendPin } from "../../../../lib/connector/pin/resend-pin.ts";
 import { operationId } from "../../../../lib/connector/pin/send-pin-mail.ts";
-import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
+import { PeerFailure } from "../../../../lib/platform/peer-failure.ts";
 import { days, hours, minutes, plus, seconds } from "../../../../lib/platform/time.ts";
 import type { FaultRule } from "../../../../local/peers/peer.ts";
 import { idOfUser } from "../../../../local/peers/uuid-of.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { Fetch } from "../../../../lib/platform/peers/call-peer.ts";
-import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
+import type { Fetch } from "../../../../lib/platform/call-peer.ts";
+import { PeerFailure } from "../../../../lib/platform/peer-failure.ts";
 import { between, days, hours, minutes, plus } from "../../../../lib/platform/time.ts";
 import { withPort } from "../../../support/connector/changed-peers.ts";
 import { crashing } from "../../../support/connector/crashing.ts";

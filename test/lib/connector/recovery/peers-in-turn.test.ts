@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { SecurityKey } from "../../../../lib/connector/model/security-key.ts";
 import { mustDeferKeys, peersInTurn } from "../../../../lib/connector/recovery/peers-in-turn.ts";
 import { recordCall, startRun } from "../../../../lib/connector/runs/run.ts";
-import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
+import { PeerFailure } from "../../../../lib/platform/peer-failure.ts";
 import { plus } from "../../../../lib/platform/time.ts";
 import { idpsOf, peersOfFile, testConnector } from "../../../support/connector/test-connector.ts";
 

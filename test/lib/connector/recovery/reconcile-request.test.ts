@@ -1,7 +1,7 @@
 import { setTimeout } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import type { Fetch } from "../../../../lib/platform/peers/call-peer.ts";
-import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
+import type { Fetch } from "../../../../lib/platform/call-peer.ts";
+import { PeerFailure } from "../../../../lib/platform/peer-failure.ts";
 import { between, days, hours, minutes, plus, seconds } from "../../../../lib/platform/time.ts";
 import { changedShipment, withIdps, withPort } from "../../../support/connector/changed-peers.ts";
 import { unanswered } from "../../../support/connector/in-a-state.ts";

@@ -4,8 +4,8 @@ import { connectorTasks } from "../../../../functions/connector/start/maintenanc
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
 import { eraseRecipient } from "../../../../lib/connector/cancel/erase-recipient.ts";
 import { enrollmentId } from "../../../../lib/connector/model/security-key.ts";
-import { backupsContainer } from "../../../../lib/platform/maintenance/backup-files.ts";
-import type { Fetch } from "../../../../lib/platform/peers/call-peer.ts";
+import type { Fetch } from "../../../../lib/platform/call-peer.ts";
+import { backupsContainer } from "../../../../lib/platform/maintenance/read-backup.ts";
 import { days, hours, minutes } from "../../../../lib/platform/time.ts";
 import { startVault } from "../../../../local/peers/vault/vault.ts";
 import { authenticatorsOf, mixedBody, onSiteBody } from "../../../support/connector/on-site.ts";

@@ -10,7 +10,7 @@ import { listKeyOf, personList, referenceList, serialList } from "../../../../li
 import { resendPin } from "../../../../lib/connector/pin/resend-pin.ts";
 import { loadRequest } from "../../../../lib/connector/runs/change-request.ts";
 import { requestLists } from "../../../../lib/connector/storage/lists.table.ts";
-import { backupsContainer } from "../../../../lib/platform/maintenance/backup-files.ts";
+import { backupsContainer } from "../../../../lib/platform/maintenance/read-backup.ts";
 import { days, hours, minutes } from "../../../../lib/platform/time.ts";
 import { AAGUIDS } from "../../../../local/peers/security-key/authenticator-keys.ts";
 import { crashing } from "../../../support/connector/crashing.ts";

@@ -21,8 +21,7 @@ import { shipmentColumns } from "../../../../lib/connector/storage/shipment-reco
 import { openBlobs } from "../../../../lib/platform/azure/blobs.ts";
 import { createLog } from "../../../../lib/platform/log.ts";
 import { backUp } from "../../../../lib/platform/maintenance/back-up.ts";
-import { backupsContainer } from "../../../../lib/platform/maintenance/backup-files.ts";
-import { openBackup } from "../../../../lib/platform/maintenance/read-backup.ts";
+import { backupsContainer, openBackup } from "../../../../lib/platform/maintenance/read-backup.ts";
 import { openTables } from "../../../../lib/platform/tables/tables.ts";
 import { days } from "../../../../lib/platform/time.ts";
 import { type FreshStorage, freshStorage, storageTimeoutMs } from "../../../support/storage/fresh-storage.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { resendPin } from "../../../../lib/connector/pin/resend-pin.ts";
-import { SealError } from "../../../../lib/platform/seal.ts";
+import { SealError } from "../../../../lib/platform/crypto.ts";
 import { days, minutes } from "../../../../lib/platform/time.ts";
 import {
   orderBody,

@@ -1,9 +1,8 @@
 import type { Fault } from "../../../../lib/platform/fault.ts";
-import type { Api } from "../../../../lib/platform/http/api.ts";
+import { type Api, hostTemplate, routeParts } from "../../../../lib/platform/http/api.ts";
 import type { Call, Reply } from "../../../../lib/platform/http/call.ts";
 import { type Endpoint, endpoint } from "../../../../lib/platform/http/endpoint.ts";
-import { bodyLimitBytes } from "../../../../lib/platform/http/parse/read-body.ts";
-import { hostTemplate, routeParts } from "../../../../lib/platform/http/route.ts";
+import { bodyLimitBytes } from "../../../../lib/platform/http/read-body.ts";
 import { type ServeOptions, serve } from "../../../../lib/platform/http/serve.ts";
 import { createLog } from "../../../../lib/platform/log.ts";
 import { type Route as HostRoute, parseRoute, routedPath } from "../../../../local/host/http/route.ts";

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import * as z from "zod";
 import { Fault, type FaultDetails, type FaultKind } from "../../../../lib/platform/fault.ts";
-import { bodyLimitBytes } from "../../../../lib/platform/http/parse/read-body.ts";
+import { bodyLimitBytes } from "../../../../lib/platform/http/read-body.ts";
 import { echo, type Sent, served } from "./sample.ts";
 
 const body = z.object({

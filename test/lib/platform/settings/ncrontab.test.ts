@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isNcrontab } from "../../../../lib/platform/settings/ncrontab.ts";
+import { isNcrontab } from "../../../../lib/platform/settings/setting.ts";
 import { parseSchedule } from "../../../../local/host/schedule.ts";
 import { forAll } from "../../../support/for-all.ts";
 

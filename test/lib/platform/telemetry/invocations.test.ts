@@ -1,6 +1,6 @@
 import { app } from "@azure/functions";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { traceInvocations } from "../../../../lib/platform/telemetry/invocations.ts";
+import { traceInvocations } from "../../../../lib/platform/telemetry/instrumentation.ts";
 import { currentSpan, type Span } from "../../../../lib/platform/telemetry.ts";
 import type { RpcInput } from "../../../../local/host/core-contract.ts";
 import { type FunctionsCore, installFunctionsCore } from "../../../../local/host/functions-core.ts";

@@ -2,11 +2,10 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { traceSdkCalls } from "../../../../lib/platform/telemetry/sdk-calls.ts";
-import { openTelemetry } from "../../../../lib/platform/telemetry/telemetry.ts";
+import { logExpiry, type Secrets } from "../../../../lib/platform/azure/secrets.ts";
+import { traceSdkCalls } from "../../../../lib/platform/telemetry/instrumentation.ts";
+import { openTelemetry } from "../../../../lib/platform/telemetry/telemetry-sink.ts";
 import { inTrace, type Tracer } from "../../../../lib/platform/telemetry.ts";
-import { logExpiry } from "../../../../lib/platform/vault/log-expiry.ts";
-import type { Secrets } from "../../../../lib/platform/vault/secrets.ts";
 import { type Collector, startCollector } from "../../../support/host/telemetry-collector.ts";
 
 let collector: Collector;

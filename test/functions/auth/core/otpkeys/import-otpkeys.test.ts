@@ -3,7 +3,7 @@ import type { AuthContext } from "../../../../../functions/auth/context.ts";
 import { tokenHashesOf } from "../../../../../functions/identify-caller.ts";
 import { maxAssignedKeys } from "../../../../../lib/auth/store.ts";
 import { Fault } from "../../../../../lib/platform/fault.ts";
-import { createToken } from "../../../../../lib/platform/http/authenticate/api-tokens.ts";
+import { createToken } from "../../../../../lib/platform/http/bearer.ts";
 import { minutes } from "../../../../../lib/platform/time.ts";
 import { hotpCode } from "../../../../lib/auth/otpkeys/kinds/codes.ts";
 import { fillUser } from "../../../../support/auth/fill-user.ts";

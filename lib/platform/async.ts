@@ -1,0 +1,73 @@
+/**
+ * Returns a function whose concurrent callers share one run of `work`. The run has no caller's signal, so that one
+ * caller cannot end it for others.
+ */
+export function singleFlight<T>(work: () => Promise<T>): () => Promise<T> {
+  let running: Promise<T> | undefined;
+  return () => {
+    running ??= work().finally(() => {
+      running = undefined;
+    });
+    return running;
+  };
+}
+
+/**
+ * Waits for `promise` until the signal fires, and then throws what `left` returns: by default the reason of the signal.
+ */
+export async function raceAbort<T>(
+  promise: Promise<T>,
+  signal: AbortSignal,
+  left: (reason: unknown) => unknown = reason => reason,
+): Promise<T> {
+  const { promise: end, reject } = Promise.withResolvers<never>();
+  const leave = () => reject(left(signal.reason));
+  signal.addEventListener("abort", leave, { once: true });
+  if (signal.aborted) leave();
+  try {
+    return await Promise.race([promise, end]);
+  } finally {
+    // With a listener, a composite signal stays in memory as long as its sources do, one of which can be the process's.
+    signal.removeEventListener("abort", leave);
+  }
+}
+
+/**
+ * Runs `work` with a signal that aborts after `timeoutMs` or with `outer`. Waits for `work`, which must end when the
+ * signal aborts.
+ */
+export async function withTimeoutSignal<T>(
+  timeoutMs: number,
+  outer: AbortSignal | undefined,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const limit = new AbortController();
+  // Not `AbortSignal.timeout`, which would keep a timer and about 1 KiB until the time limit for each call that has
+  // ended.
+  const timer = setTimeout(
+    () => limit.abort(new DOMException("The time limit was reached", "TimeoutError")),
+    timeoutMs,
+  );
+  try {
+    return await work(outer === undefined ? limit.signal : AbortSignal.any([limit.signal, outer]));
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/**
+ * Runs `work` with a signal that aborts after `timeoutMs`. Then rejects even if `work` ignores the signal, as code of
+ * the identity SDK does that fetches a token.
+ */
+export const withTimeout = <T>(timeoutMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> =>
+  withTimeoutSignal(timeoutMs, undefined, signal => raceAbort(work(signal), signal));
+
+/** The value with which work ended, or its error. */
+export type Result<T> = { readonly value: T } | { readonly error: unknown };
+
+/** Returns the value or the error of a promise. */
+export const toResult = <T>(promise: Promise<T>): Promise<Result<T>> =>
+  promise.then(
+    value => ({ value }),
+    (error: unknown) => ({ error }),
+  );

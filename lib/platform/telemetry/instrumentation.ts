@@ -1,0 +1,123 @@
+import { type Instrumenter, type TracingContext, type TracingSpan, useInstrumenter } from "@azure/core-tracing";
+import { app, type HttpFunctionOptions, type InvocationContext, type PreInvocationContext } from "@azure/functions";
+import { type ActiveSpanHandle, errorName, inTrace, type Labels, startSpan, type Tracer } from "../telemetry.ts";
+
+/**
+ * Runs every invocation in the host's trace, or in a new one if the host has none. Declares that this process sends its
+ * log events itself: otherwise the host would send them again. Call it before any function is registered.
+ * @param flush sends all queued data; the platform may stop the machine at any moment after a timer's run
+ */
+export function traceInvocations(tracer: Tracer, flush: () => Promise<void>): void {
+  app.setup({ capabilities: { WorkerOpenTelemetryEnabled: true } });
+  app.hook.preInvocation(before => {
+    const { functionHandler, invocationContext } = before;
+    before.functionHandler = async (...args: Parameters<typeof functionHandler>) => {
+      const { name, labels, isTimer } = describe(before);
+      const traceParent = invocationContext.traceContext?.traceParent;
+      try {
+        return await inTrace(tracer, { name, labels, traceParent }, async span => {
+          const result: unknown = await functionHandler(...args);
+          labelStatus(span, result);
+          return result;
+        });
+      } finally {
+        if (isTimer) await flush();
+      }
+    };
+  });
+}
+
+interface InvocationSpan {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly isTimer: boolean;
+}
+
+/** Returns the span's name and labels: the route's template, never the URL. */
+function describe({ invocationContext: { functionName, options }, inputs }: PreInvocationContext): InvocationSpan {
+  const { trigger } = options as InvocationContext["options"];
+  if (trigger.type !== "httpTrigger") {
+    return { name: `timer ${functionName}`, labels: { "faas.name": functionName }, isTimer: true };
+  }
+  const { route = functionName } = trigger as unknown as Pick<HttpFunctionOptions, "route">;
+  const method = (inputs[0] as { readonly method?: string } | undefined)?.method ?? "";
+  const labels = { "faas.name": functionName, "http.request.method": method, "http.route": `/${route}` };
+  return { name: `${method} /${route}`, labels, isTimer: false };
+}
+
+/** Labels the span with the status. A 5xx is a failure; a refusal is not. */
+function labelStatus(span: ActiveSpanHandle, result: unknown): void {
+  const status = (result as { readonly status?: unknown } | undefined)?.status;
+  if (typeof status !== "number") return;
+  span.label({ "http.response.status_code": status });
+  if (status >= 500) span.end(String(status));
+}
+
+/**
+ * Creates a client span for every HTTP attempt of the Azure SDKs, named for the SDK's operation. Keeps only method,
+ * host and status, because paths and queries contain row keys and names. Adds no headers to requests.
+ */
+export function traceSdkCalls(): void {
+  useInstrumenter(instrumenter);
+}
+
+const operation = Symbol("operation");
+
+const instrumenter: Instrumenter = {
+  startSpan(name, { spanKind, spanAttributes = {}, tracingContext = contextOf(new Map()) }) {
+    const isAttempt = spanKind === "client" && "http.method" in spanAttributes;
+    if (!isAttempt) return { span: noopSpan, tracingContext: tracingContext.setValue(operation, name) };
+    const method = String(spanAttributes["http.method"]);
+    const named = tracingContext.getValue(operation);
+    const labels = { "http.request.method": method, ...hostOf(spanAttributes["http.url"]) };
+    const span = startSpan(typeof named === "string" ? named : method, "client", labels);
+    return { span: span === undefined ? noopSpan : spanOf(span), tracingContext };
+  },
+  withContext: (_, callback, ...args) => callback(...args),
+  parseTraceparentHeader: () => undefined,
+  createRequestHeaders: () => ({}),
+};
+
+/** The span of a whole operation is not recorded, only its attempts. */
+const noopSpan: TracingSpan = {
+  setStatus: () => {},
+  setAttribute: () => {},
+  recordException: () => {},
+  isRecording: () => false,
+  end: () => {},
+};
+
+/** Labels by the SDKs' names for them; others are dropped. */
+const keptLabels: Readonly<Record<string, string>> = {
+  "http.status_code": "http.response.status_code",
+  "az.namespace": "az.namespace",
+};
+
+function spanOf(span: ActiveSpanHandle): TracingSpan {
+  let failure: string | undefined;
+  let status: string | undefined;
+  return {
+    setStatus: result => {
+      if (result.status === "error") failure = result.error instanceof Error ? errorName(result.error) : "error";
+    },
+    setAttribute: (name, value) => {
+      const label = keptLabels[name];
+      if (label === undefined || (typeof value !== "string" && typeof value !== "number") || value === "") return;
+      if (name === "http.status_code") status = String(value);
+      span.label({ [label]: value });
+    },
+    recordException: () => {},
+    isRecording: () => true,
+    end: () => span.end(failure && (status ?? failure)),
+  };
+}
+
+function hostOf(url: unknown): Labels {
+  return typeof url === "string" && URL.canParse(url) ? { "server.address": new URL(url).host } : {};
+}
+
+const contextOf = (values: ReadonlyMap<symbol, unknown>): TracingContext => ({
+  getValue: key => values.get(key),
+  setValue: (key, value) => contextOf(new Map(values).set(key, value)),
+  deleteValue: key => contextOf(new Map([...values].filter(([other]) => other !== key))),
+});
