@@ -1,3 +1,4 @@
+import type { PeerAccess } from "../../platform/call-peer.ts";
 import { PeerFailure } from "../../platform/peer-failure.ts";
 
 /** What is known about a user or the IdP's policies that concerns a new credential. */
@@ -71,9 +72,22 @@ export const undefinedIfDeleted =
   (error: unknown): undefined => {
     undefinedIfGone(error);
     if (isUuid(userId) || !(error instanceof PeerFailure)) return undefined;
-    const detail = `${vendor} does not know the user, who was deleted or renamed. Check there whether the key is registered.`;
-    throw error.as("refused", { detail });
+    throw error.as("refused", {
+      detail: `${vendor} does not know the user, who was deleted or renamed. ${checkThere}`,
+    });
   };
+
+/**
+ * Concludes a revocation whose credential is not in the list of its user, so that it is gone. The name of a user who
+ * was renamed may be another user's, and then the key still works: a name throws a PeerFailure `refused`.
+ */
+export function requireUserId({ peer }: Pick<PeerAccess, "peer">, userId: string, vendor: string): void {
+  if (isUuid(userId)) return;
+  const detail = `${vendor} lists no such key for the user, whose name may be another user's now. ${checkThere}`;
+  throw new PeerFailure(peer, "revocation", "refused", { detail });
+}
+
+const checkThere = "Check there whether the key is registered.";
 
 /** Whether an id is a UUID. As the id of a user, it is one that no rename changes. */
 export const isUuid = (id: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id);

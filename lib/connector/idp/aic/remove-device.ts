@@ -3,7 +3,7 @@ import { callPeer, type PeerAccess } from "../../../platform/call-peer.ts";
 import { PeerFailure } from "../../../platform/peer-failure.ts";
 import type { TokenCall } from "../../peers/access-token.ts";
 import { base64Text } from "../creation-options.ts";
-import { undefinedIfDeleted, undefinedIfGone } from "../user-check.ts";
+import { requireUserId, undefinedIfDeleted, undefinedIfGone } from "../user-check.ts";
 
 /** A device that is not readable makes the list unreadable: it may be the one that is looked for. */
 const deviceList = z.lazy(() =>
@@ -34,8 +34,9 @@ export async function removeDevice(
   const devices = `${realmUrl}/users/${encodeURIComponent(user)}/devices/2fa/webauthn`;
   const list = { ...repeatable, method: "GET", url: `${devices}?_queryFilter=true`, response: deviceList } as const;
   const listed = await callPeer(access, list).catch(undefinedIfDeleted(user, "AM"));
-  const found = listed?.result.find(device => device.credentialId === credentialId);
-  if (found === undefined) return;
+  if (listed === undefined) return;
+  const found = listed.result.find(device => device.credentialId === credentialId);
+  if (found === undefined) return requireUserId(access, user, "AM");
   // AM responds with the removed device.
   const response = z.object({ uuid: z.literal(found.uuid) });
   const removal = { ...repeatable, method: "DELETE", url: `${devices}/${found.uuid}`, response } as const;

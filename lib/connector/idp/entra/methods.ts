@@ -3,7 +3,7 @@ import { callPeer, type PeerAccess } from "../../../platform/call-peer.ts";
 import { PeerFailure } from "../../../platform/peer-failure.ts";
 import type { TokenCall } from "../../peers/access-token.ts";
 import type { RegisteredCredential } from "../contract.ts";
-import { undefinedIfDeleted, undefinedIfGone } from "../user-check.ts";
+import { requireUserId, undefinedIfDeleted, undefinedIfGone } from "../user-check.ts";
 import { type Method, methodIdOf, methodList } from "./wire.ts";
 
 const maxPages = 10;
@@ -49,7 +49,7 @@ interface MethodOfUser {
 
 /**
  * Removes the method of a user that is a credential, if there is one. Throws a PeerFailure `refused` if Graph does not
- * tell which one it is.
+ * tell which one it is, or whether it is the user's.
  */
 export async function removeMethod(
   access: PeerAccess,
@@ -60,8 +60,9 @@ export async function removeMethod(
   const refused = (detail: string) => new PeerFailure(access.peer, operation, "refused", { detail });
   const list = listMethods(access, call, { operation, graph, url: methodsUrl });
   const methods = await list.catch(undefinedIfDeleted(userId, "Microsoft Graph"));
-  const found = methods && methodIdOf(methods, credential);
-  if (found === undefined) return;
+  if (methods === undefined) return;
+  const found = methodIdOf(methods, credential);
+  if (found === undefined) return requireUserId(access, userId, "Microsoft Graph");
   if (found === "unclear")
     throw refused("Microsoft Graph lists keys of the user under ids that do not tell which one this is.");
   const url = `${methodsUrl}/${encodeURIComponent(found.id)}`;

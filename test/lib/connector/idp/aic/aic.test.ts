@@ -326,6 +326,21 @@ describe("the devices of a user of kind C", () => {
     expect(aic.registrations()).toMatchObject([{ userId: "renamed@example.com" }]);
   });
 
+  test("are not taken for removed if the present user of the name does not have them", async () => {
+    aic.settings({ names: "name" });
+    const challenge = await ask();
+    const response = answerTo(challenge);
+    await idp.activate(challenge.idpState, response, "k", { signal });
+    aic.renameUser(user, "renamed@example.com");
+    aic.renameUser("other@example.com", user);
+    expect(await failureOf(idp.revoke(challenge.idpState, response, signal))).toMatchObject({
+      kind: "refused",
+      detail:
+        "AM lists no such key for the user, whose name may be another user's now. Check there whether the key is registered.",
+    });
+    expect(aic.registrations()).toMatchObject([{ userId: "renamed@example.com" }]);
+  });
+
   test.each(["", "Li4=", "/w==", "not base64!"])("are of no user with the id %j in the stored step", async userId => {
     const { idpState } = await ask();
     const stored = JSON.parse(JSON.stringify(idpState).replace(/"userId":"[^"]*"/, `"userId":"${userId}"`));

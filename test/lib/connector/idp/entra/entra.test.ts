@@ -167,6 +167,22 @@ describe("an IdP of kind B", () => {
     expect(entra.registrations()).toHaveLength(1);
   });
 
+  test("does not take a key for removed that the present user of a principal name does not have", async () => {
+    entra.settings({ readsUsers: false });
+    const challenge = await ask();
+    const attestation = answerTo(challenge);
+    await idp.activate(challenge.idpState, attestation, "Desk key: 1", { signal });
+    entra.renameUser(user, "renamed@example.com");
+    entra.renameUser("other@example.com", user);
+    const { credentialId } = attestation;
+    expect(await failureOf(idp.revoke(challenge.idpState, { credentialId }, signal))).toMatchObject({
+      kind: "refused",
+      detail:
+        "Microsoft Graph lists no such key for the user, whose name may be another user's now. Check there whether the key is registered.",
+    });
+    expect(entra.registrations()).toMatchObject([{ userId: "renamed@example.com" }]);
+  });
+
   test("asks for the object id of a principal name only", async () => {
     await ask();
     await ask(idp, randomUUID());
@@ -393,7 +409,7 @@ describe("responses of Graph in some tenants", () => {
     expect(asked).toHaveLength(3);
     expect(await paged.isRegistered({ userId: user }, queryFor("bm9uZQ"), signal)).toBe(false);
     const before = asked.length;
-    await paged.revoke({ userId: user }, { credentialId: "bm9uZQ" }, signal);
+    await paged.revoke({ userId: randomUUID() }, { credentialId: "bm9uZQ" }, signal);
     expect(asked).toHaveLength(before + 4);
     elsewhere = true;
     expect(await kindOf(paged.isRegistered({ userId: user }, queryFor("bm9uZQ"), signal))).toBe("unanswered");
