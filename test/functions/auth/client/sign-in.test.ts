@@ -177,23 +177,30 @@ describe("a user without a password", () => {
   });
 });
 
-describe("identification by OTP", async () => {
+describe("identification by OTP", () => {
   const on = (more = {}) => withSettings({ AUTH_IDENTIFY_BY_OTP: "true", ...more });
-  const [owner, key] = await auth.makeOwner(hotpKey());
-  let next = 0;
 
-  const both = (fields: Fields) => signsIn(on(), { ...fields, otp: key.otp(next++) }, key.otp(next++));
+  /** A user with a key of which no OTP is used. */
+  async function newOwner() {
+    const [owner, key] = await auth.makeOwner(hotpKey());
+    let next = 0;
+    const otp = () => key.otp(next++);
+    const both = (fields: Fields, host = on()) => signsIn(host, { ...fields, otp: otp() }, otp());
+    return { owner, key, otp, both };
+  }
 
   it("is off by default", async () => {
-    expect(await signsIn(auth, { password: owner.password, otp: key.otp(next++) }, key.otp(next++))).toBe(false);
+    const { owner, both } = await newOwner();
+    expect(await both({ password: owner.password }, auth)).toBe(false);
   });
 
   it("names the user of the key; password rules still apply; an empty `username` is as if absent", async () => {
+    const { owner, key, otp, both } = await newOwner();
     expect(await both({ password: owner.password })).toBe(true);
     expect(await both({ username: "", password: owner.password })).toBe(true);
     expect(await both({})).toBe(false);
     expect(await both({ password: "wrong" })).toBe(false);
-    const { body } = await on().post("/client/login", { password: owner.password, otp: key.otp(next++) });
+    const { body } = await on().post("/client/login", { password: owner.password, otp: otp() });
     const { session } = body as { session: string };
     expect((await auth.get("/client/status", {}, withSession(session))).body).toMatchObject({
       user_id: owner.id,
@@ -202,6 +209,7 @@ describe("identification by OTP", async () => {
   });
 
   it("needs an OTP, and a genuine one", async () => {
+    const { owner, key } = await newOwner();
     expect(await signsIn(on(), { password: owner.password })).toBe(false);
     expect(await signsIn(on(), { password: owner.password, otp: wrongOtp(key) })).toBe(false);
     expect(await signsIn(on(), { password: owner.password, otp: key.prefix })).toBe(false);
@@ -209,25 +217,27 @@ describe("identification by OTP", async () => {
   });
 
   it("does not look at the key where a username is given", async () => {
+    const { owner, both } = await newOwner();
     expect(await both({ username: user.name, password: owner.password })).toBe(false);
     expect(await both(owner.credentials)).toBe(true);
   });
 
   it("fails if the key is disabled, shared or unassigned", async () => {
+    const [{ owner, key, both }, other] = [await newOwner(), await auth.makeUser()];
     await auth.post(`/core/otpkeys/${key.prefix}/disable`);
     expect(await both({ password: owner.password })).toBe(false);
     await auth.post(`/core/otpkeys/${key.prefix}/enable`);
-    await auth.post(`/core/users/${user.id}/otpkeys`, { otpkey: key.prefix });
+    await auth.post(`/core/users/${other.id}/otpkeys`, { otpkey: key.prefix });
     expect(await both({ password: owner.password })).toBe(false);
     expect(await both(owner.credentials)).toBe(true);
     await auth.call("DELETE", `/core/users/${owner.id}/otpkeys/${key.prefix}`);
-    expect(await both({ password: user.password })).toBe(true);
-    await auth.call("DELETE", `/core/users/${user.id}/otpkeys/${key.prefix}`);
+    expect(await both({ password: other.password })).toBe(true);
+    await auth.call("DELETE", `/core/users/${other.id}/otpkeys/${key.prefix}`);
     expect(await both({ password: owner.password })).toBe(false);
   });
 
   it("does not use up the OTP of a key that names no user: disabled or shared", async () => {
-    const [one, own] = await auth.makeOwner(hotpKey());
+    const [[one, own], other] = [await auth.makeOwner(hotpKey()), await auth.makeUser()];
     const fields = one.credentials;
     const otp = own.otp(0);
     await auth.post(`/core/otpkeys/${own.prefix}/disable`);
@@ -235,7 +245,7 @@ describe("identification by OTP", async () => {
     await auth.post(`/core/otpkeys/${own.prefix}/enable`);
     expect((await on().post("/client/login", { ...fields, otp })).status).toBe(200);
 
-    await auth.post(`/core/users/${user.id}/otpkeys`, { otpkey: own.prefix });
+    await auth.post(`/core/users/${other.id}/otpkeys`, { otpkey: own.prefix });
     expect((await on().post("/client/login", { password: one.password, otp: own.otp(1) })).status).toBe(401);
     expect((await on().post("/client/login", { ...fields, otp: own.otp(1) })).status).toBe(200);
   });
@@ -243,7 +253,7 @@ describe("identification by OTP", async () => {
   it("reads only two holders of a shared key: two are enough to identify no user", async () => {
     const own = hotpKey();
     const users = await Promise.all(Array.from({ length: 24 }, () => auth.makeUser()));
-    await auth.giveKey(user, own);
+    await auth.giveKey(await auth.makeUser(), own);
     for (const { id } of users) await auth.post(`/core/users/${id}/otpkeys`, { otpkey: own.prefix });
     const { total, result } = await on().counted(() => on().post("/client/authenticate", { otp: own.otp(0) }));
     expect(result.body).toBe(false);

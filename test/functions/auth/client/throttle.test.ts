@@ -400,7 +400,7 @@ describe("wrong OTPs of a key", () => {
     expect(await signIn(user, wrongOtp(key))).toBe(false);
     expect((await auth.get(`/core/otpkeys/${key.prefix}`)).body).toMatchObject({ enabled: true, stopped: true });
     expect((await auth.get(`/core/users/${user.id}/otpkeys/${key.prefix}`)).body).toMatchObject({ stopped: true });
-    expect(lenient.events("otpkey_stopped")).toMatchObject([{ prefix: key.prefix }]);
+    expect(lenient.events("otpkey_stopped").filter(({ prefix }) => prefix === key.prefix)).toHaveLength(1);
     expect(await signIn(user, key.otp(0))).toBe(false);
     expect(await signIn(user, undefined)).toBe(false);
     expect((await auth.post(`/core/users/${user.id}/validate`, { otp: key.otp(1) })).body).toMatchObject({
