@@ -12,7 +12,7 @@ const include = ["test/**/*.test.ts"];
 /** Files that change what a process has once. The other files share a few processes. */
 const ownProcess = [
   "test/functions/rotation.test.ts",
-  "test/lib/platform/{azure/service-access,telemetry/*}.test.ts",
+  "test/lib/platform/{azure/services,telemetry/*}.test.ts",
   "test/local/host/empty-app.test.ts",
 ];
 

@@ -5,7 +5,7 @@ import { type Blobs, openBlobs } from "../lib/platform/azure/blobs.ts";
 import { type CacheOptions, cachedSecret } from "../lib/platform/azure/cached-secret.ts";
 import { keyRing } from "../lib/platform/azure/key-ring.ts";
 import { logExpiry, openSecrets, type Secrets } from "../lib/platform/azure/secrets.ts";
-import { isLocalService, localCredential, managedIdentity } from "../lib/platform/azure/service-access.ts";
+import { isLocalService, localCredential, managedIdentity } from "../lib/platform/azure/services.ts";
 import { createSealer, type KeyRing, type Sealer } from "../lib/platform/crypto.ts";
 import { createLog, type Log, writeToHost } from "../lib/platform/log.ts";
 import { type DeploymentSettings, version } from "../lib/platform/settings/deployment-settings.ts";

@@ -1,4 +1,4 @@
-import { retryAfterSeconds } from "../../lib/platform/http-failure.ts";
+import { retryAfterSeconds } from "../../lib/platform/peer-failure.ts";
 import { type Now, seconds } from "../../lib/platform/time.ts";
 import { type ApiAnswer, WrongService } from "../api.ts";
 

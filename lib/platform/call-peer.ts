@@ -1,7 +1,14 @@
 import * as z from "zod";
 import { withTimeoutSignal } from "./async.ts";
-import { hasSentNothing, kindOfStatus, requestIdIn, retryAfterSeconds } from "./http-failure.ts";
-import { PeerFailure, type PeerFailureKind, traceCall } from "./peer-failure.ts";
+import {
+  hasSentNothing,
+  kindOfStatus,
+  PeerFailure,
+  type PeerFailureKind,
+  requestIdIn,
+  retryAfterSeconds,
+  traceCall,
+} from "./peer-failure.ts";
 import type { ActiveSpanHandle } from "./telemetry.ts";
 import type { Instant, Now } from "./time.ts";
 

@@ -26,27 +26,15 @@ export class SealError extends Error {
   override readonly name = "SealError";
 }
 
-/** Envelope encryption of secrets at rest. Errors of the key ring are passed on (G8). */
-export interface Sealer {
-  /** Returns a compact JWE whose `kid` is the key's version and whose header contains the context. */
-  seal(plaintext: string, context: SealContext): Promise<string>;
-  /** Returns the plaintext. Throws SealError if the value was changed or moved, or if its key version is missing. */
-  open(sealed: string, context: SealContext): Promise<string>;
-  /** Returns the key version that `seal` uses. */
-  currentVersion(): Promise<string>;
-  /**
-   * Returns the text with every value that was sealed for this table and row sealed again under the current version;
-   * undefined if nothing changes. Leaves values with another context as they are: a caller may have typed them. Throws
-   * SealError.
-   */
-  renew(text: string, row: Pick<SealContext, "table" | "row">): Promise<string | undefined>;
-}
-
 const alg = "A256GCMKW";
 const enc = "A256GCM";
 const allowed = { keyManagementAlgorithms: [alg], contentEncryptionAlgorithms: [enc] };
 
-export function createSealer(keys: KeyRing): Sealer {
+export type Sealer = ReturnType<typeof createSealer>;
+
+/** Envelope encryption of secrets at rest. Errors of the key ring are passed on (G8). */
+export function createSealer(keys: KeyRing) {
+  /** Returns a compact JWE whose `kid` is the key's version and whose header contains the context. */
   const seal = async (plaintext: string, { table, row, purpose }: SealContext) => {
     const { version, key } = await keys.current();
     return new CompactEncrypt(new TextEncoder().encode(plaintext))
@@ -54,6 +42,7 @@ export function createSealer(keys: KeyRing): Sealer {
       .encrypt(key);
   };
 
+  /** Returns the plaintext. Throws SealError if the value was changed or moved, or if its key version is missing. */
   const open = async (sealed: string, context: SealContext) => {
     const version = versionOf(sealed);
     const { plaintext, protectedHeader } = await decryptWithAny(sealed, version, await keys.candidates(version));
@@ -65,8 +54,14 @@ export function createSealer(keys: KeyRing): Sealer {
   return {
     seal,
     open,
+    /** Returns the key version that `seal` uses. */
     currentVersion: async () => (await keys.current()).version,
-    async renew(text, { table, row }) {
+    /**
+     * Returns the text with every value that was sealed for this table and row sealed again under the current version;
+     * undefined if nothing changes. Leaves values with another context as they are: a caller may have typed them.
+     * Throws SealError.
+     */
+    async renew(text: string, { table, row }: Pick<SealContext, "table" | "row">): Promise<string | undefined> {
       const own = findSealed(text).filter(({ context }) => context.table === table && context.row === row);
       if (own.length === 0) return undefined;
       const { version } = await keys.current();
@@ -111,27 +106,23 @@ function findSealed(text: string): readonly Sealed[] {
 
 /** Returns the context in the header of a JWE; undefined for a JWE that this service did not create. */
 function contextOf(value: string): SealContext | undefined {
-  try {
-    const header: Record<string, unknown> = decodeProtectedHeader(value);
-    const { table, row, purpose } = header;
-    const hasContext = typeof table === "string" && typeof row === "string" && typeof purpose === "string";
-    return hasContext ? { table, row, purpose } : undefined;
-  } catch {
-    return undefined;
-  }
+  const { table, row, purpose } = headerOf(value);
+  const hasContext = typeof table === "string" && typeof row === "string" && typeof purpose === "string";
+  return hasContext ? { table, row, purpose } : undefined;
 }
 
 function versionOf(sealed: string): string {
-  const kid = headerOf(sealed).kid;
-  if (typeof kid !== "string") throw new SealError("A sealed value has no key version");
+  const { kid } = headerOf(sealed);
+  if (typeof kid !== "string") throw new SealError("A sealed value was changed or is not a sealed value");
   return kid;
 }
 
-function headerOf(sealed: string) {
+/** Returns the protected header of a JWE; an empty one for another text. */
+function headerOf(text: string): Readonly<Record<string, unknown>> {
   try {
-    return decodeProtectedHeader(sealed);
-  } catch (cause) {
-    throw new SealError("A sealed value was changed or is not a sealed value", { cause });
+    return decodeProtectedHeader(text);
+  } catch {
+    return {};
   }
 }
 

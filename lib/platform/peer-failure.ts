@@ -1,6 +1,7 @@
 import type { Result } from "./async.ts";
 import { type ActiveSpanHandle, timed } from "./telemetry.ts";
 import { plainText } from "./text.ts";
+import { between, type Now } from "./time.ts";
 
 /**
  * The kinds of failed calls, by what may be done next:
@@ -97,4 +98,92 @@ export function traceCall<T>(
 function outcomeOf(ended: Result<unknown>): string {
   if ("value" in ended) return "ok";
   return ended.error instanceof PeerFailure ? ended.error.kind : "failed";
+}
+
+/**
+ * Returns the failure kind of a non-2xx status (see `PeerFailureKind`). 5xx and 408 are `unanswered`: a gateway may
+ * send them after the peer did the work.
+ */
+export function kindOfStatus(status: number, retryAfter: number | undefined): PeerFailureKind {
+  if (status === 429 || (status === 503 && retryAfter !== undefined)) return "throttled";
+  if (status === 401 || status === 403) return "unauthorized";
+  if (status === 404) return "missing";
+  if (status === 408) return "unanswered";
+  return status >= 400 && status < 500 ? "refused" : "unanswered";
+}
+
+const certificateErrors = new Set([
+  "CERT_CHAIN_TOO_LONG",
+  "CERT_HAS_EXPIRED",
+  "CERT_NOT_YET_VALID",
+  "CERT_REJECTED",
+  "CERT_REVOKED",
+  "CERT_SIGNATURE_FAILURE",
+  "CERT_UNTRUSTED",
+  "DEPTH_ZERO_SELF_SIGNED_CERT",
+  "ERR_TLS_CERT_ALTNAME_INVALID",
+  "HOSTNAME_MISMATCH",
+  "INVALID_CA",
+  "INVALID_PURPOSE",
+  "PATH_LENGTH_EXCEEDED",
+  "SELF_SIGNED_CERT_IN_CHAIN",
+  "UNABLE_TO_GET_ISSUER_CERT",
+  "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+]);
+
+/**
+ * Whether `fetch` failed before anything was sent. Only then may a call that changes something be repeated.
+ * EHOSTUNREACH, ENETUNREACH and ETIMEDOUT can also end an open connection, so they count only if `syscall` is `connect`
+ * or `getaddrinfo`.
+ */
+export function hasSentNothing(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  if (error instanceof AggregateError) return error.errors.length > 0 && error.errors.every(hasSentNothing);
+  const { code, syscall } = error as NodeJS.ErrnoException;
+  if (syscall === "connect" || syscall === "getaddrinfo") return true;
+  if (code === "UND_ERR_CONNECT_TIMEOUT" || certificateErrors.has(code ?? "")) return true;
+  return error.cause !== undefined && hasSentNothing(error.cause);
+}
+
+const maxRetryAfterSeconds = 86_400;
+
+/** One of the values of a header, separated by commas. The comma after the weekday of a date separates nothing. */
+const oneValue = /\s*(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs)?|Fri|Sat(?:ur)?|Sun)(?:day)?,[^,]*|[^,]+/g;
+
+/**
+ * Returns the whole seconds to wait from Retry-After (RFC 9110 section 10.2.3, both forms). A fraction, as Microsoft
+ * Graph sends it, is rounded up. If several headers are joined by commas, returns the longest wait. At most a day, so
+ * that a wrong value does not stop work; undefined if no value can be read.
+ * @param now the clock for a date; without it a date counts as unreadable
+ */
+export function retryAfterSeconds(header: string | null | undefined, now?: Now): number | undefined {
+  const waits = (header?.match(oneValue) ?? []).map(value => secondsOf(value.trim(), now));
+  const longest = Math.max(...waits.filter(wait => wait !== undefined));
+  // Math.max() of no values is -Infinity.
+  return longest < 0 ? undefined : Math.min(longest, maxRetryAfterSeconds);
+}
+
+function secondsOf(value: string, now: Now | undefined): number | undefined {
+  if (/^\d+(?:\.\d+)?$/.test(value)) return Math.ceil(Number(value));
+  // All three date forms of RFC 9110 are UTC, but the asctime form does not name the zone.
+  const date = Date.parse(value.endsWith("GMT") ? value : `${value} GMT`);
+  if (now === undefined || !/^[A-Z][a-z]{2}/.test(value) || Number.isNaN(date)) return undefined;
+  return Math.max(0, Math.ceil(between(now(), new Date(date).toISOString()) / 1000));
+}
+
+/** Headers with the call's id: of Microsoft Graph and Entra, PingOne, Advanced Identity Cloud, and common ones. */
+const requestIdHeaders = [
+  "request-id",
+  "x-ms-request-id",
+  "correlation-id",
+  "x-forgerock-transactionid",
+  "x-request-id",
+  "x-correlation-id",
+];
+
+/** Returns the id by which the peer's support finds the call; undefined if the response has none. */
+export function requestIdIn(headers: Headers): string | undefined {
+  const ids = requestIdHeaders.map(name => headers.get(name));
+  return ids.find((id): id is string => id !== null && /^[\w.:/-]{1,128}$/.test(id));
 }

@@ -9,7 +9,7 @@ import { createPasswordHasher } from "../../lib/auth/passwords/password-hash.ts"
 import { userIn } from "../../lib/auth/users/user-rows.table.ts";
 import { keyRing } from "../../lib/platform/azure/key-ring.ts";
 import { openSecrets } from "../../lib/platform/azure/secrets.ts";
-import { localCredential } from "../../lib/platform/azure/service-access.ts";
+import { localCredential } from "../../lib/platform/azure/services.ts";
 import { omitUndefined } from "../../lib/platform/collections.ts";
 import { createLog } from "../../lib/platform/log.ts";
 import { openTables } from "../../lib/platform/tables/tables.ts";

@@ -16,7 +16,7 @@ import { type ConnectorSettings, toIntervals } from "../../../lib/connector/sett
 import { requestStore } from "../../../lib/connector/storage/requests.table.ts";
 import { signingSecrets } from "../../../lib/platform/azure/cached-secret.ts";
 import { openMailer } from "../../../lib/platform/azure/mailer.ts";
-import { accessToken } from "../../../lib/platform/azure/service-access.ts";
+import { accessToken } from "../../../lib/platform/azure/services.ts";
 import type { PeerTools } from "../../../lib/platform/call-peer.ts";
 import { minutes, seconds } from "../../../lib/platform/time.ts";
 import { type Deployment, deploymentLimits } from "../../deployment.ts";

@@ -1,31 +1,17 @@
 import { buffer } from "node:stream/consumers";
 import type { BlobServiceClient, StoragePipelineOptions } from "@azure/storage-blob";
-import { isLocalService, type ServiceAccess } from "./service-access.ts";
-import { callService, isServiceError, retryOptions } from "./service-errors.ts";
-
-/**
- * Blob storage, for values that may not fit into a row (C18). Every call, and every page of `list`, ends within the
- * time limit, retries included, or throws Fault `unavailable`. A write that ends with this Fault may have succeeded.
- */
-export interface Blobs {
-  /** Creates the container if it does not exist. Not for calls of users. */
-  createContainer(container: string): Promise<void>;
-  /** Creates or overwrites a blob. Text is written as UTF-8. */
-  put(container: string, name: string, content: string | Uint8Array): Promise<void>;
-  /** Returns a blob; undefined if it does not exist. */
-  get(container: string, name: string): Promise<Uint8Array | undefined>;
-  /** Returns at most the first `bytes` bytes of a blob; undefined if it does not exist. */
-  head(container: string, name: string, bytes: number): Promise<Uint8Array | undefined>;
-  /** Deletes a blob, if it exists. */
-  remove(container: string, name: string): Promise<void>;
-  /** Yields the names that start with the prefix, sorted. */
-  list(container: string, prefix: string): AsyncIterable<string>;
-}
+import { callService, isLocalService, isServiceError, retryOptions, type ServiceAccess } from "./services.ts";
 
 const service = "Storage";
 
-/** Opens blob storage. Loads the SDK at the first call. */
-export function openBlobs(access: ServiceAccess & { readonly timeoutMs: number }): Blobs {
+export type Blobs = ReturnType<typeof openBlobs>;
+
+/**
+ * Opens blob storage, for values that may not fit into a row (C18). Loads the SDK at the first call. Every call, and
+ * every page of `list`, ends within the time limit, retries included, or throws Fault `unavailable`. A write that ends
+ * with this Fault may have succeeded.
+ */
+export function openBlobs(access: ServiceAccess & { readonly timeoutMs: number }) {
   const { timeoutMs } = access;
   let opened: Promise<BlobServiceClient> | undefined;
   const call = <T>(work: (client: BlobServiceClient, abortSignal: AbortSignal) => Promise<T>) =>
@@ -35,7 +21,7 @@ export function openBlobs(access: ServiceAccess & { readonly timeoutMs: number }
     });
 
   const read = (container: string, name: string, bytes?: number) =>
-    call(async (client, abortSignal) => {
+    call(async (client, abortSignal): Promise<Uint8Array | undefined> => {
       try {
         const blob = client.getContainerClient(container).getBlobClient(name);
         const { readableStreamBody } = await blob.download(0, bytes, { abortSignal });
@@ -49,23 +35,29 @@ export function openBlobs(access: ServiceAccess & { readonly timeoutMs: number }
     });
 
   return {
-    createContainer: container =>
+    /** Creates the container if it does not exist. Not for calls of users. */
+    createContainer: (container: string) =>
       call(async (client, abortSignal) => {
         await client.getContainerClient(container).createIfNotExists({ abortSignal });
       }),
-    put: (container, name, content) =>
+    /** Creates or overwrites a blob. Text is written as UTF-8. */
+    put: (container: string, name: string, content: string | Uint8Array) =>
       call(async (client, abortSignal) => {
         const bytes = Buffer.from(content as Uint8Array);
         const blob = client.getContainerClient(container).getBlockBlobClient(name);
         await blob.upload(bytes, bytes.length, { abortSignal });
       }),
-    get: read,
-    head: read,
-    remove: (container, name) =>
+    /** Returns a blob; undefined if it does not exist. */
+    get: (container: string, name: string) => read(container, name),
+    /** Returns at most the first `bytes` bytes of a blob; undefined if it does not exist. */
+    head: (container: string, name: string, bytes: number) => read(container, name, bytes),
+    /** Deletes a blob, if it exists. */
+    remove: (container: string, name: string) =>
       call(async (client, abortSignal) => {
         await client.getContainerClient(container).getBlobClient(name).deleteIfExists({ abortSignal });
       }),
-    list: async function* (container, prefix) {
+    /** Yields the names that start with the prefix, sorted. */
+    list: async function* (container: string, prefix: string): AsyncGenerator<string> {
       let continuationToken: string | undefined;
       do {
         const page = await call(async (client, abortSignal) => {

@@ -5,7 +5,7 @@ import { callPeer, type PeerRequest, type PeerTools } from "../call-peer.ts";
 import type { Mail, Mailer, MailStatus } from "../mail.ts";
 import { PeerFailure } from "../peer-failure.ts";
 import { plus } from "../time.ts";
-import { accessToken, isLocalService, localCredential } from "./service-access.ts";
+import { accessToken, isLocalService, localCredential } from "./services.ts";
 
 interface MailOptions extends PeerTools {
   readonly endpoint: string;

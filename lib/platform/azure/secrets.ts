@@ -2,16 +2,16 @@ import type { TokenCredential } from "@azure/identity";
 import type { KeyVaultSecret, SecretClient, SecretClientOptions, SecretProperties } from "@azure/keyvault-secrets";
 import { measure } from "../telemetry.ts";
 import { between, days, instant, type Now } from "../time.ts";
-import { isLocalService } from "./service-access.ts";
 import {
   callService,
+  isLocalService,
   isServiceError,
   rejectNonJson,
   retryOptions,
   retryThrottled,
   unreadableServiceResponse,
   withoutTls,
-} from "./service-errors.ts";
+} from "./services.ts";
 
 export interface Secret {
   readonly value: string;
@@ -28,34 +28,6 @@ export interface SecretVersion {
   readonly tags: Readonly<Record<string, string>>;
 }
 
-/**
- * Key Vault. Every call ends within the time limit, retries included, or throws Fault `unavailable`. A `set` that ends
- * with this Fault may have created one or more versions.
- */
-export interface Secrets {
-  /** Returns the current version; undefined if the secret does not exist or was deleted. */
-  get(name: string): Promise<Secret | undefined>;
-  /**
-   * Returns a version; undefined if it does not exist. Sends nothing for a text that cannot be a version, because it
-   * would be part of the URL.
-   */
-  getVersion(name: string, version: string): Promise<Secret | undefined>;
-  /** Creates a version, which becomes the current one. */
-  set(
-    name: string,
-    value: string,
-    options?: { readonly expiresOn?: Date; readonly tags?: Record<string, string> },
-  ): Promise<Secret>;
-  /**
-   * Returns all versions, including disabled ones; none if the secret does not exist. One request for each 25 versions.
-   */
-  versions(name: string): Promise<readonly SecretVersion[]>;
-  /** Disables a version; its value and tags stay. */
-  disable(name: string, version: string): Promise<void>;
-  /** Replaces all tags of a version; its value stays, and a disabled version stays disabled. */
-  setTags(name: string, version: string, tags: Record<string, string>): Promise<void>;
-}
-
 interface SecretsOptions {
   /** URL of the vault. */
   readonly endpoint: string;
@@ -68,8 +40,13 @@ const service = "Key Vault";
 /** Returns whether a text can be a version: versions come from stored rows, which contain callers' texts. */
 export const isVersionId = (version: string): boolean => /^[0-9a-f]{32}$/.test(version);
 
-/** Opens Key Vault. Loads the SDK at the first call. */
-export function openSecrets(options: SecretsOptions): Secrets {
+export type Secrets = ReturnType<typeof openSecrets>;
+
+/**
+ * Opens Key Vault. Loads the SDK at the first call. Every call ends within the time limit, retries included, or throws
+ * Fault `unavailable`. A `set` that ends with this Fault may have created one or more versions.
+ */
+export function openSecrets(options: SecretsOptions) {
   const { timeoutMs } = options;
   const local = isLocalService(options.endpoint);
   let opened: Promise<SecretClient> | undefined;
@@ -87,22 +64,38 @@ export function openSecrets(options: SecretsOptions): Secrets {
     });
 
   return {
-    get: name => undefinedIfMissing(callForSecret((client, abortSignal) => client.getSecret(name, { abortSignal }))),
-    getVersion: async (name, version) =>
+    /** Returns the current version; undefined if the secret does not exist or was deleted. */
+    get: (name: string) =>
+      undefinedIfMissing(callForSecret((client, abortSignal) => client.getSecret(name, { abortSignal }))),
+    /**
+     * Returns a version; undefined if it does not exist. Sends nothing for a text that cannot be a version, because it
+     * would be part of the URL.
+     */
+    getVersion: async (name: string, version: string) =>
       isVersionId(version)
         ? undefinedIfMissing(callForSecret((client, abortSignal) => client.getSecret(name, { version, abortSignal })))
         : undefined,
-    set: (name, value, more = {}) =>
-      callForSecret((client, abortSignal) => client.setSecret(name, value, { ...more, abortSignal })),
-    versions: name =>
+    /** Creates a version, which becomes the current one. */
+    set: (
+      name: string,
+      value: string,
+      more: { readonly expiresOn?: Date; readonly tags?: Record<string, string> } = {},
+    ) => callForSecret((client, abortSignal) => client.setSecret(name, value, { ...more, abortSignal })),
+    /**
+     * Returns all versions, including disabled ones; none if the secret does not exist. One request for each 25
+     * versions.
+     */
+    versions: (name: string): Promise<readonly SecretVersion[]> =>
       call((client, abortSignal) =>
         Array.fromAsync(client.listPropertiesOfSecretVersions(name, { abortSignal }), toVersion),
       ),
-    disable: (name, version) =>
+    /** Disables a version; its value and tags stay. */
+    disable: (name: string, version: string) =>
       call(async (client, abortSignal) => {
         await client.updateSecretProperties(name, version, { enabled: false, abortSignal });
       }),
-    setTags: (name, version, tags) =>
+    /** Replaces all tags of a version; its value stays, and a disabled version stays disabled. */
+    setTags: (name: string, version: string, tags: Record<string, string>) =>
       call(async (client, abortSignal) => {
         await client.updateSecretProperties(name, version, { tags, abortSignal });
       }),

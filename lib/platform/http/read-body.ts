@@ -1,5 +1,6 @@
 import { Fault, invalidRequest } from "../fault.ts";
 import type { Call } from "./call.ts";
+import { pathOf } from "./problems.ts";
 
 /** Maximum body size of an administrator's function. Each API has a smaller one (G4). */
 export const bodyLimitBytes = 1_048_576;
@@ -71,9 +72,10 @@ export function parseJson(text: string): unknown {
   refuseHugeJson(text);
   const value = parse(text);
   // The text is well-formed UTF-8, so only an escape sequence can produce a lone surrogate.
-  const path = /\\ud[89a-f]/i.test(text) ? findIllFormed(value) : undefined;
-  if (path === undefined) return value;
-  throw invalidRequest([{ path, reason: "must be well-formed Unicode" }]);
+  const keys = /\\ud[89a-f]/i.test(text) ? findIllFormed(value) : undefined;
+  if (keys === undefined) return value;
+  const path = pathOf(keys);
+  throw invalidRequest([{ path: path.length > 500 ? "…" : path, reason: "must be well-formed Unicode" }]);
 }
 
 function parse(text: string): unknown {
@@ -85,39 +87,16 @@ function parse(text: string): unknown {
   }
 }
 
-/** An object or array in a JSON value, linked to its parent, so that a path is built only for a problem. */
-interface Node {
-  readonly value: object;
-  readonly key: string;
-  readonly parent?: Node;
-}
-
-/**
- * Returns the path of a string or key with a lone surrogate. Uses a stack instead of recursion, because nesting can be
- * deep.
- */
-function findIllFormed(root: unknown): string | undefined {
-  const open: Node[] = [{ value: { "": root }, key: "" }];
-  for (let node = open.pop(); node !== undefined; node = open.pop()) {
-    for (const key in node.value) {
-      const value = (node.value as Record<string, unknown>)[key];
-      if (!key.isWellFormed()) return pathTo(node);
-      if (typeof value === "string" && !value.isWellFormed()) return pathTo({ value: {}, key, parent: node });
-      if (typeof value === "object" && value !== null) open.push({ value, key, parent: node });
-    }
+/** Returns the path of a string with a lone surrogate, or of the object with such a key. */
+function findIllFormed(value: unknown, at: readonly PropertyKey[] = []): readonly PropertyKey[] | undefined {
+  if (typeof value === "string") return value.isWellFormed() ? undefined : at;
+  if (typeof value !== "object" || value === null) return undefined;
+  for (const [key, inner] of Object.entries(value)) {
+    if (!key.isWellFormed()) return at;
+    const found = findIllFormed(inner, [...at, Array.isArray(value) ? Number(key) : key]);
+    if (found !== undefined) return found;
   }
   return undefined;
-}
-
-/** Returns the path of a node as its sender would write it, or "…" if the path is longer than 500 characters. */
-function pathTo(node: Node): string {
-  let path = "";
-  for (let at: Node | undefined = node; at !== undefined; at = at.parent) {
-    const isElement = Array.isArray(at.parent?.value);
-    path = `${isElement ? `[${at.key}]` : at.key}${path === "" || path.startsWith("[") ? "" : "."}${path}`;
-    if (path.length > 500) return "…";
-  }
-  return path.replace(/^\.+/, "");
 }
 
 /** The longest valid request of the connector has about 1,000 values. */

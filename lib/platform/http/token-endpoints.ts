@@ -36,14 +36,8 @@ const roleField = (api: RoleApi) =>
   z.preprocess(value => value ?? undefined, z.enum(apiRoles[api]).optional()).meta({ description: roleTexts[api] });
 
 /** Returns the view of a token. */
-const viewOf = ({ id, name, createdAt, expiresAt, role, lastUsedOn }: TokenHash) => ({
-  id,
-  name,
-  created_at: createdAt,
-  ...(expiresAt !== undefined && { expires_at: expiresAt }),
-  ...(role !== undefined && { role }),
-  ...(lastUsedOn !== undefined && { last_used_on: lastUsedOn }),
-});
+const viewOf = ({ id, name, createdAt, expiresAt, role, lastUsedOn }: TokenHash) =>
+  omitUndefined({ id, name, created_at: createdAt, expires_at: expiresAt, role, last_used_on: lastUsedOn });
 
 const tokenFields = () => ({
   id: z.string().describe("Names the token, for example to revoke it."),

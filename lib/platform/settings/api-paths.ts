@@ -43,38 +43,6 @@ interface PathSettings {
 }
 
 /**
- * Returns the problems of the paths of served APIs: two that clash, and one that begins as routes of another API do.
- */
-export const pathProblems = (
-  settings: PathSettings,
-): readonly { readonly name: string; readonly message: string }[] => [
-  ...clashingPaths(settings).map(([name, other]) => ({
-    name,
-    message: `must not equal, contain or be contained in ${other}`,
-  })),
-  ...pathsBelowRoutes(settings).map(([name, segment, other]) => ({
-    name,
-    message: `must not begin with ${segment}: routes of ${other} do`,
-  })),
-];
-
-/** Returns the path settings of served APIs, without letter case, as the host compares them. */
-const servedPaths = ({ SERVICE_APIS = [], ...settings }: PathSettings) =>
-  apiNames
-    .filter(api => SERVICE_APIS.includes(api))
-    .map(api => ({ api, name: pathNames[api], path: (settings[pathNames[api]] ?? "").toLowerCase() }));
-
-/** Returns pairs of path settings (later, earlier) of served APIs whose paths are equal or nested in each other. */
-function clashingPaths(settings: PathSettings): (readonly [string, string])[] {
-  const paths = servedPaths(settings);
-  const clash = (a: string, b: string) =>
-    a === b || (a !== "" && b !== "" && (`${a}/`.startsWith(`${b}/`) || `${b}/`.startsWith(`${a}/`)));
-  return paths.flatMap(({ name, path }, index) =>
-    paths.slice(0, index).flatMap(earlier => (clash(path, earlier.path) ? [[name, earlier.name] as const] : [])),
-  );
-}
-
-/**
  * First segments of routes with several segments: without a path prefix, another API below one of them could have the
  * same routes.
  */
@@ -85,16 +53,25 @@ const firstSegments: Readonly<Record<ApiName, readonly string[]>> = {
 };
 
 /**
- * Returns path settings that begin as routes of an API without a path prefix do, with the segment and the setting of
- * that API.
+ * Returns the problems of the paths of served APIs: two that are equal or nested in each other, reported for the later
+ * one, and one that begins as routes of another API without a path prefix do. Ignores letter case, as the host does.
  */
-function pathsBelowRoutes(settings: PathSettings): (readonly [string, string, string])[] {
-  const paths = servedPaths(settings);
-  const atRoot = paths.filter(({ path }) => path === "");
-  return paths.flatMap(({ name, path }) => {
+export function pathProblems({
+  SERVICE_APIS = [],
+  ...settings
+}: PathSettings): readonly { readonly name: string; readonly message: string }[] {
+  const paths = apiNames
+    .filter(api => SERVICE_APIS.includes(api))
+    .map(api => ({ api, name: pathNames[api], path: (settings[pathNames[api]] ?? "").toLowerCase() }));
+  const problem = (name: string, message: string) => [{ name, message: `must not ${message}` }];
+  const pairs = paths.flatMap((one, index) => paths.map((other, at) => ({ one, other, isLater: index > at })));
+  return pairs.flatMap(({ one: { name, path }, other, isLater }) => {
+    if (isLater && clash(path, other.path)) return problem(name, `equal, contain or be contained in ${other.name}`);
     const [first = ""] = path.split("/");
-    return atRoot
-      .filter(({ api }) => firstSegments[api].includes(first))
-      .map(root => [name, first, root.name] as const);
+    const isBelow = other.path === "" && firstSegments[other.api].includes(first);
+    return isBelow ? problem(name, `begin with ${first}: routes of ${other.name} do`) : [];
   });
 }
+
+const clash = (a: string, b: string): boolean =>
+  a === b || (a !== "" && b !== "" && (`${a}/`.startsWith(`${b}/`) || `${b}/`.startsWith(`${a}/`)));

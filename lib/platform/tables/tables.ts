@@ -1,6 +1,13 @@
 import type { TableClient, TableServiceClientOptions } from "@azure/data-tables";
-import { isLocalService, type ServiceAccess } from "../azure/service-access.ts";
-import { callService, isServiceError, type Policies, rejectNonJson, retryOptions } from "../azure/service-errors.ts";
+import {
+  callService,
+  isLocalService,
+  isServiceError,
+  type Policies,
+  rejectNonJson,
+  retryOptions,
+  type ServiceAccess,
+} from "../azure/services.ts";
 import { checkedEtag, type Entity, etagOf, isKey, type Row, toEntity, toRow } from "./entity.ts";
 import { type Filter, type RowPage, readRowPage, type Scan } from "./query.ts";
 import { type Action, conditionalRemovals, retryableTransactions, submit } from "./transaction.ts";
@@ -101,14 +108,24 @@ async function openClient(
 }
 
 function tableOf(open: () => Promise<TableClient>, timeoutMs: number): Table {
-  const call = <T>(work: (client: TableClient, abortSignal: AbortSignal) => Promise<T>) =>
+  type Work<T> = (client: TableClient, abortSignal: AbortSignal) => Promise<T>;
+  const call = <T>(work: Work<T>) =>
     callService(service, timeoutMs, async abortSignal => work(await open(), abortSignal));
 
+  /** Makes a call. Returns undefined if it fails with one of the expected conditions. */
+  const callUnless = async <T>(expected: readonly (keyof typeof conditions)[], work: Work<T>) => {
+    try {
+      return await call(work);
+    } catch (error) {
+      const code = codeOf(error);
+      if (code !== undefined && expected.some(condition => conditions[condition].includes(code))) return undefined;
+      throw error;
+    }
+  };
+
   const update = (mode: "Replace" | "Merge", entity: Entity, etag: string) =>
-    undefinedIf(["changed", "missing"], () =>
-      call(async (client, abortSignal) =>
-        etagOf(await client.updateEntity(toEntity(entity), mode, { etag, abortSignal })),
-      ),
+    callUnless(["changed", "missing"], async (client, abortSignal) =>
+      etagOf(await client.updateEntity(toEntity(entity), mode, { etag, abortSignal })),
     );
 
   const queryPage = (filter: Filter | Scan, options: Parameters<typeof readRowPage>[2]) =>
@@ -129,13 +146,13 @@ function tableOf(open: () => Promise<TableClient>, timeoutMs: number): Table {
   return {
     get: async (partitionKey, rowKey) =>
       isKey(partitionKey) && isKey(rowKey)
-        ? undefinedIf(["missing"], () =>
-            call(async (client, abortSignal) => toRow(await client.getEntity(partitionKey, rowKey, { abortSignal }))),
+        ? callUnless(["missing"], async (client, abortSignal) =>
+            toRow(await client.getEntity(partitionKey, rowKey, { abortSignal })),
           )
         : undefined,
     insert: entity =>
-      undefinedIf(["exists"], () =>
-        call(async (client, abortSignal) => etagOf(await client.createEntity(toEntity(entity), { abortSignal }))),
+      callUnless(["exists"], async (client, abortSignal) =>
+        etagOf(await client.createEntity(toEntity(entity), { abortSignal })),
       ),
     replace: async (entity, etag) => update("Replace", entity, checkedEtag(etag)),
     merge: async (entity, etag) => update("Merge", entity, checkedEtag(etag)),
@@ -147,16 +164,16 @@ function tableOf(open: () => Promise<TableClient>, timeoutMs: number): Table {
     remove: async (partitionKey, rowKey, etag) => {
       if (!isKey(partitionKey) || !isKey(rowKey)) return false;
       const condition = etag === undefined ? {} : { etag: checkedEtag(etag) };
-      const done = await undefinedIf(["changed", "missing"], () =>
-        call((client, abortSignal) => client.deleteEntity(partitionKey, rowKey, { ...condition, abortSignal })),
+      const done = await callUnless(["changed", "missing"], (client, abortSignal) =>
+        client.deleteEntity(partitionKey, rowKey, { ...condition, abortSignal }),
       );
       return done !== undefined;
     },
     transact: async (partitionKey, actions) =>
       actions.length === 0
         ? []
-        : undefinedIf(["changed", "missing", "exists"], () =>
-            call((client, abortSignal) => submit(client, partitionKey, actions, abortSignal)),
+        : callUnless(["changed", "missing", "exists"], (client, abortSignal) =>
+            submit(client, partitionKey, actions, abortSignal),
           ),
     query: rows,
     scan: (range = {}, options) => rows(range, options),
@@ -170,20 +187,6 @@ const conditions = {
   exists: ["EntityAlreadyExists"],
   changed: ["UpdateConditionNotSatisfied", "ConditionNotMet"],
 };
-
-/** Returns the result of `work`; undefined if it fails with one of the expected conditions. */
-async function undefinedIf<T>(
-  expected: readonly (keyof typeof conditions)[],
-  work: () => Promise<T>,
-): Promise<T | undefined> {
-  try {
-    return await work();
-  } catch (error) {
-    const code = codeOf(error);
-    if (code !== undefined && expected.some(condition => conditions[condition].includes(code))) return undefined;
-    throw error;
-  }
-}
 
 /** Returns the error code: the SDK has that of a transaction in `code`, that of other calls in `details`. */
 function codeOf(error: unknown): string | undefined {

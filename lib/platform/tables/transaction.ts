@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { TableClient, TransactionAction } from "@azure/data-tables";
-import type { Policies } from "../azure/service-errors.ts";
+import type { Policies } from "../azure/services.ts";
 import { checkedEtag, type Entity, toEntity } from "./entity.ts";
 
 /** Maximum number of actions of a transaction. */

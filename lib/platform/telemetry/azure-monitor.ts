@@ -4,8 +4,7 @@ import {
   AzureMonitorMetricExporter,
   AzureMonitorTraceExporter,
 } from "@azure/monitor-opentelemetry-exporter";
-import { isLocalService } from "../azure/service-access.ts";
-import { withoutTls } from "../azure/service-errors.ts";
+import { isLocalService, withoutTls } from "../azure/services.ts";
 import type { Exporters } from "./telemetry-sdk.ts";
 
 /**

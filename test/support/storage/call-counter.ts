@@ -1,5 +1,5 @@
 import type { Blobs } from "../../../lib/platform/azure/blobs.ts";
-import type { Policies } from "../../../lib/platform/azure/service-errors.ts";
+import type { Policies } from "../../../lib/platform/azure/services.ts";
 
 export interface CallCounts {
   readonly total: number;

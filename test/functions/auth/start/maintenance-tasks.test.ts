@@ -4,13 +4,13 @@ import { authTasks } from "../../../../functions/auth/start/maintenance-tasks.ts
 import { authTables } from "../../../../lib/auth/storage/tables.table.ts";
 import { keyRing } from "../../../../lib/platform/azure/key-ring.ts";
 import { openSecrets } from "../../../../lib/platform/azure/secrets.ts";
-import { localCredential } from "../../../../lib/platform/azure/service-access.ts";
+import { localCredential } from "../../../../lib/platform/azure/services.ts";
 import { backupsContainer } from "../../../../lib/platform/maintenance/read-backup.ts";
 import { days, plus } from "../../../../lib/platform/time.ts";
 import { startVault } from "../../../../local/peers/vault/vault.ts";
 import { cheapHasher } from "../../../support/auth/cheap-hashes.ts";
 import { hotpKey, newPrefix, totpKey, yubicoKey } from "../../../support/auth/software-key.ts";
-import { newName, type TestAuth, testAuth, withSession } from "../../../support/auth/test-auth.ts";
+import { type TestAuth, newName, testAuth, withSession } from "../../../support/auth/test-auth.ts";
 import { runTask } from "../../../support/run-task.ts";
 import { copyBackups } from "../../../support/storage/backups.ts";
 

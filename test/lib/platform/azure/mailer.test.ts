@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { openMailer } from "../../../../lib/platform/azure/mailer.ts";
-import { localCredential } from "../../../../lib/platform/azure/service-access.ts";
+import { localCredential } from "../../../../lib/platform/azure/services.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
 import type { Mailer } from "../../../../lib/platform/mail.ts";
 import type { PeerFailure } from "../../../../lib/platform/peer-failure.ts";

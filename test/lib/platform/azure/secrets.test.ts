@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { cachedSecret } from "../../../../lib/platform/azure/cached-secret.ts";
 import { keyRing } from "../../../../lib/platform/azure/key-ring.ts";
 import { openSecrets, type Secrets } from "../../../../lib/platform/azure/secrets.ts";
-import { localCredential } from "../../../../lib/platform/azure/service-access.ts";
+import { localCredential } from "../../../../lib/platform/azure/services.ts";
 import { createSealer } from "../../../../lib/platform/crypto.ts";
 import { createLog } from "../../../../lib/platform/log.ts";
 import { instant, minutes, seconds } from "../../../../lib/platform/time.ts";

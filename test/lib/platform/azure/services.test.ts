@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { isLocalService, managedIdentity } from "../../../../lib/platform/azure/service-access.ts";
+import { isLocalService, managedIdentity } from "../../../../lib/platform/azure/services.ts";
 import { type HttpCall, type Peer, startPeer } from "../../../../local/peers/peer.ts";
 
 describe("the managed identity", () => {
