@@ -5,65 +5,50 @@ interface Json<T> {
   content: { "application/json": T };
 }
 
+/** A call, by its parameters and its successful responses. Every other response has the body of an error. */
+interface Call<Parameters, Responses> {
+  parameters: Parameters;
+  responses: Responses & { default: Json<ErrorResponse> };
+}
+
 export interface paths {
   "/v2/credential-requests": {
-    post: {
-      parameters: {
-        query?: {
-          dry_run?: boolean;
-        };
-        header?: {
-          "Idempotency-Key"?: string;
-        };
+    post: Call<{
+      query?: {
+        dry_run?: boolean;
       };
-      requestBody: Json<CredentialRequestOrder>;
-      responses: {
-        200: Json<{ data: DryRun }>;
-        201: Json<{ data: CreatedCredentialRequest }>;
-        default: Json<ErrorResponse>;
+      header?: {
+        "Idempotency-Key"?: string;
       };
-    };
-    get: {
-      parameters: {
-        query?: {
-          state?: "received" | "started" | "complete" | "partial" | "failed" | "cancelled";
-          customer_reference?: string;
-          email?: string;
-          external_id?: string;
-          serial_number?: string;
-          user_id?: string;
-          created_after?: string;
-          $top?: number;
-          $skiptoken?: string;
-        };
+    }, { 200: Json<{ data: DryRun }>; 201: Json<{ data: CreatedCredentialRequest }> }> & { requestBody: Json<CredentialRequestOrder> };
+    get: Call<{
+      query?: {
+        state?: "received" | "started" | "complete" | "partial" | "failed" | "cancelled";
+        customer_reference?: string;
+        email?: string;
+        external_id?: string;
+        serial_number?: string;
+        user_id?: string;
+        created_after?: string;
+        $top?: number;
+        $skiptoken?: string;
       };
-      responses: { 200: Json<Array<ListedCredentialRequest>>; default: Json<ErrorResponse> };
-    };
+    }, { 200: Json<Array<ListedCredentialRequest>> }>;
   };
   "/v2/credential-requests/{credential_request_id}": {
-    get: {
-      parameters: { path: { credential_request_id: string } };
-      responses: { 200: Json<{ data: CredentialRequest }>; default: Json<ErrorResponse> };
-    };
+    get: Call<{ path: { credential_request_id: string } }, { 200: Json<{ data: CredentialRequest }> }>;
   };
   "/v2/credential-requests/{credential_request_id}/events": {
-    get: {
-      parameters: { path: { credential_request_id: string } };
-      responses: {
-        200: Json<{
+    get: Call<{ path: { credential_request_id: string } }, {
+      200: Json<{
         data: Array<RequestEvent>;
         sinks: Array<EventSink>;
       }>;
-        default: Json<ErrorResponse>;
-      };
-    };
+    }>;
   };
   "/v2/credential-requests/{credential_request_id}/events/{event_id}/resend": {
-    post: {
-      parameters: { path: { credential_request_id: string; event_id: string } };
-      requestBody: Json<{ sink: number }>;
-      responses: {
-        200: Json<{
+    post: Call<{ path: { credential_request_id: string; event_id: string } }, {
+      200: Json<{
         data: {
           sink: number;
           delivered: boolean;
@@ -71,20 +56,11 @@ export interface paths {
           error_message?: string;
         };
       }>;
-        default: Json<ErrorResponse>;
-      };
-    };
+    }> & { requestBody: Json<{ sink: number }> };
   };
   "/v2/events/resend": {
-    post: {
-      parameters: {};
-      requestBody: Json<{
-        sink: number;
-        since: string;
-        after?: string;
-      }>;
-      responses: {
-        200: Json<{
+    post: Call<{}, {
+      200: Json<{
         data: {
           requests: number;
           events: number;
@@ -93,82 +69,47 @@ export interface paths {
           next?: string;
         };
       }>;
-        default: Json<ErrorResponse>;
-      };
-    };
+    }> & { requestBody: Json<{
+      sink: number;
+      since: string;
+      after?: string;
+    }> };
   };
   "/v2/credential-requests/{credential_request_id}/cancel": {
-    post: {
-      parameters: { path: { credential_request_id: string } };
-      responses: { 200: Json<{ data: CredentialRequest }>; default: Json<ErrorResponse> };
-    };
+    post: Call<{ path: { credential_request_id: string } }, { 200: Json<{ data: CredentialRequest }> }>;
   };
   "/v2/security-keys": {
-    get: {
-      parameters: {
-        query?: {
-          serial_number?: string;
-          user_id?: string;
-          state?: "processing" | "activation_pending" | "active" | "failed" | "cancelled" | "revoking" | "revoked" | "revoke_failed";
-          aaguid?: string;
-          $top?: number;
-          $skiptoken?: string;
-        };
+    get: Call<{
+      query?: {
+        serial_number?: string;
+        user_id?: string;
+        state?: "processing" | "activation_pending" | "active" | "failed" | "cancelled" | "revoking" | "revoked" | "revoke_failed";
+        aaguid?: string;
+        $top?: number;
+        $skiptoken?: string;
       };
-      responses: { 200: Json<Array<RegisteredKey>>; default: Json<ErrorResponse> };
-    };
+    }, { 200: Json<Array<RegisteredKey>> }>;
   };
   "/v2/credential-requests/{credential_request_id}/revoke": {
-    post: {
-      parameters: { path: { credential_request_id: string } };
-      responses: {
-        200: Json<{ data: CredentialRequest }>;
-        202: Json<{ data: CredentialRequest }>;
-        default: Json<ErrorResponse>;
-      };
-    };
+    post: Call<{ path: { credential_request_id: string } }, { 200: Json<{ data: CredentialRequest }>; 202: Json<{ data: CredentialRequest }> }>;
   };
   "/v2/credential-requests/{credential_request_id}/security-keys/{key_id}/revoke": {
-    post: {
-      parameters: { path: { credential_request_id: string; key_id: string } };
-      responses: {
-        200: Json<{ data: CredentialRequest }>;
-        202: Json<{ data: CredentialRequest }>;
-        default: Json<ErrorResponse>;
-      };
-    };
+    post: Call<{ path: { credential_request_id: string; key_id: string } }, { 200: Json<{ data: CredentialRequest }>; 202: Json<{ data: CredentialRequest }> }>;
   };
   "/v2/credential-requests/{credential_request_id}/security-keys/{key_id}/credentials/{credential}/revoke": {
-    post: {
-      parameters: { path: { credential_request_id: string; key_id: string; credential: string } };
-      responses: {
-        200: Json<{ data: CredentialRequest }>;
-        202: Json<{ data: CredentialRequest }>;
-        default: Json<ErrorResponse>;
-      };
-    };
+    post: Call<{ path: { credential_request_id: string; key_id: string; credential: string } }, { 200: Json<{ data: CredentialRequest }>; 202: Json<{ data: CredentialRequest }> }>;
   };
   "/v2/people/offboard": {
-    post: {
-      parameters: {};
-      requestBody: Json<{
-        user_id?: string;
-        idp_id?: string;
-        email?: string;
-        dry_run?: boolean;
-      }>;
-      responses: {
-        200: Json<{ data: OffboardReport }>;
-        202: Json<{ data: OffboardReport }>;
-        default: Json<ErrorResponse>;
-      };
-    };
+    post: Call<{}, { 200: Json<{ data: OffboardReport }>; 202: Json<{ data: OffboardReport }> }> & { requestBody: Json<{
+      user_id?: string;
+      idp_id?: string;
+      email?: string;
+      dry_run?: boolean;
+    }> };
   };
   "/v2/status": {
-    get: {
-      parameters: {};
-      responses: {
-        200: Json<{
+    get: Call<{}, {
+      200: Json<{
         CLOUD_STORAGE_BLOB_ENDPOINT: string;
         CLOUD_TABLES_SHIPMENTS_TABLE_NAME: string;
         CLOUD_TENANT_ID: string;
@@ -190,118 +131,65 @@ export interface paths {
         IDP_CONFIGURATION_PATH: string;
         IDP_CONFIGURATIONS: Record<string, Record<string, string | number>>;
       }>;
-        default: Json<ErrorResponse>;
-      };
-    };
+    }>;
   };
   "/v2/operations/process-shipments": {
-    get: {
-      parameters: {};
-      responses: { 204: { content?: never }; default: Json<ErrorResponse> };
-    };
+    get: Call<{}, { 204: { content?: never } }>;
   };
   "/v2/operations/process-credential-requests": {
-    post: {
-      parameters: {};
-      responses: { 200: Json<{ data: ProcessedCredentials }>; default: Json<ErrorResponse> };
-    };
+    post: Call<{}, { 200: Json<{ data: ProcessedCredentials }> }>;
   };
   "/v2/credential-requests/{credential_request_id}/resend-pin": {
-    post: {
-      parameters: { path: { credential_request_id: string } };
-      responses: { 200: Json<{ data: { sent: number } }>; default: Json<ErrorResponse> };
-    };
+    post: Call<{ path: { credential_request_id: string } }, { 200: Json<{ data: { sent: number } }> }>;
   };
   "/v1/credential-requests": {
-    post: {
-      parameters: {
-        header?: {
-          "Idempotency-Key"?: string;
-        };
+    post: Call<{
+      header?: {
+        "Idempotency-Key"?: string;
       };
-      requestBody: Json<CredentialRequestOrderV1>;
-      responses: { 201: Json<CreatedCredentialRequestV1>; default: Json<ErrorResponse> };
-    };
+    }, { 201: Json<CreatedCredentialRequestV1> }> & { requestBody: Json<CredentialRequestOrderV1> };
   };
   "/v1/fpr/shipments": {
-    post: {
-      parameters: {
-        header?: {
-          "Idempotency-Key"?: string;
-        };
+    post: Call<{
+      header?: {
+        "Idempotency-Key"?: string;
       };
-      requestBody: Json<ShipmentOrderV1>;
-      responses: { 201: Json<CreatedShipmentV1>; default: Json<ErrorResponse> };
-    };
+    }, { 201: Json<CreatedShipmentV1> }> & { requestBody: Json<ShipmentOrderV1> };
   };
   "/v1/fpr/shipments/{shipment_id}": {
-    get: {
-      parameters: { path: { shipment_id: string } };
-      responses: { 200: Json<ShipmentV1>; default: Json<ErrorResponse> };
-    };
+    get: Call<{ path: { shipment_id: string } }, { 200: Json<ShipmentV1> }>;
   };
   "/v1/credential-requests/{credential_request_id}": {
-    get: {
-      parameters: { path: { credential_request_id: string } };
-      responses: { 200: Json<CredentialRequestV1>; default: Json<ErrorResponse> };
-    };
+    get: Call<{ path: { credential_request_id: string } }, { 200: Json<CredentialRequestV1> }>;
   };
   "/v1/status": {
-    get: {
-      parameters: {};
-      responses: { 200: Json<Record<string, string>>; default: Json<ErrorResponse> };
-    };
+    get: Call<{}, { 200: Json<Record<string, string>> }>;
   };
   "/v1/operations/process-shipments": {
-    get: {
-      parameters: {};
-      responses: { 204: { content?: never }; default: Json<ErrorResponse> };
-    };
+    get: Call<{}, { 204: { content?: never } }>;
   };
   "/v1/operations/process-credential-requests": {
-    post: {
-      parameters: {};
-      responses: { 204: { content?: never }; default: Json<ErrorResponse> };
-    };
+    post: Call<{}, { 204: { content?: never } }>;
   };
   "/v1/credential-requests/{credential_request_id}/resend-pin": {
-    post: {
-      parameters: { path: { credential_request_id: string } };
-      responses: { 204: { content?: never }; default: Json<ErrorResponse> };
-    };
+    post: Call<{ path: { credential_request_id: string } }, { 204: { content?: never } }>;
   };
   "/v1/operations/resend-pin/{shipment_id}": {
-    get: {
-      parameters: { path: { shipment_id: string } };
-      responses: { 204: { content?: never }; default: Json<ErrorResponse> };
-    };
+    get: Call<{ path: { shipment_id: string } }, { 204: { content?: never } }>;
   };
   "/api-tokens": {
-    post: {
-      parameters: {};
-      requestBody: Json<{
-        name: string;
-        expires_at?: string;
-        role?: "read" | "support" | "call";
-      }>;
-      responses: { 201: Json<NewApiToken>; default: Json<ErrorResponse> };
-    };
-    get: {
-      parameters: {};
-      responses: { 200: Json<Array<ApiToken>>; default: Json<ErrorResponse> };
-    };
+    post: Call<{}, { 201: Json<NewApiToken> }> & { requestBody: Json<{
+      name: string;
+      expires_at?: string;
+      role?: "read" | "support" | "call";
+    }> };
+    get: Call<{}, { 200: Json<Array<ApiToken>> }>;
   };
   "/caller": {
-    get: {
-      parameters: {};
-      responses: { 200: Json<Caller>; default: Json<ErrorResponse> };
-    };
+    get: Call<{}, { 200: Json<Caller> }>;
   };
   "/api-tokens/{id}": {
-    delete: {
-      parameters: { path: { id: string } };
-      responses: { 204: { content?: never }; default: Json<ErrorResponse> };
-    };
+    delete: Call<{ path: { id: string } }, { 204: { content?: never } }>;
   };
 }
 

@@ -5,302 +5,164 @@ interface Json<T> {
   content: { "application/json": T };
 }
 
+/** A call, by its parameters and its successful responses. Every other response has the body of an error. */
+interface Call<Parameters, Responses> {
+  parameters: Parameters;
+  responses: Responses & { default: Json<ErrorResponse> };
+}
+
 export interface paths {
   "/core/users": {
-    post: {
-      parameters: {};
-      requestBody?: Json<{
-        username: string;
-        password: string;
-        must_change?: boolean;
-      }>;
-      responses: { 201: Json<UserSummary>; default: Json<ErrorResponse> };
-    };
-    get: {
-      parameters: {
-        query?: {
-          otpkey?: string;
-          $top?: number;
-          $skiptoken?: string;
-          $prefix?: string;
-          $enabled?: boolean;
-          $password?: "imported";
-          $unused_since?: string;
-        };
+    post: Call<{}, { 201: Json<UserSummary> }> & { requestBody?: Json<{
+      username: string;
+      password: string;
+      must_change?: boolean;
+    }> };
+    get: Call<{
+      query?: {
+        otpkey?: string;
+        $top?: number;
+        $skiptoken?: string;
+        $prefix?: string;
+        $enabled?: boolean;
+        $password?: "imported";
+        $unused_since?: string;
       };
-      responses: { 200: Json<Array<UserSummary>>; default: Json<ErrorResponse> };
-    };
+    }, { 200: Json<Array<UserSummary>> }>;
   };
   "/core/users/{user}": {
-    get: {
-      parameters: { path: { user: string } };
-      responses: { 200: Json<User>; default: Json<ErrorResponse> };
-    };
-    delete: {
-      parameters: { path: { user: string } };
-      responses: { 204: { content?: never }; default: Json<ErrorResponse> };
-    };
+    get: Call<{ path: { user: string } }, { 200: Json<User> }>;
+    delete: Call<{ path: { user: string } }, { 204: { content?: never } }>;
   };
   "/core/users/batch": {
-    post: {
-      parameters: {};
-      requestBody: Json<{ users: Array<UserImport> }>;
-      responses: { 200: Json<UserImportResults>; default: Json<ErrorResponse> };
-    };
+    post: Call<{}, { 200: Json<UserImportResults> }> & { requestBody: Json<{ users: Array<UserImport> }> };
   };
   "/core/users/{user}/rename": {
-    post: {
-      parameters: { path: { user: string } };
-      requestBody?: Json<{ username: string }>;
-      responses: { 200: Json<UserSummary>; default: Json<ErrorResponse> };
-    };
+    post: Call<{ path: { user: string } }, { 200: Json<UserSummary> }> & { requestBody?: Json<{ username: string }> };
   };
   "/core/users/{user}/reset": {
-    post: {
-      parameters: { path: { user: string } };
-      requestBody?: Json<{
-        password?: string;
-        must_change?: boolean;
-        issue_code?: boolean;
-      }>;
-      responses: { 201: Json<PasswordCode>; 204: { content?: never }; default: Json<ErrorResponse> };
-    };
+    post: Call<{ path: { user: string } }, { 201: Json<PasswordCode>; 204: { content?: never } }> & { requestBody?: Json<{
+      password?: string;
+      must_change?: boolean;
+      issue_code?: boolean;
+    }> };
   };
   "/core/users/{user}/validate": {
-    post: {
-      parameters: { path: { user: string } };
-      requestBody?: Json<{
-        password?: string;
-        otp?: string;
-      }>;
-      responses: { 200: Json<ValidationResult>; default: Json<ErrorResponse> };
-    };
+    post: Call<{ path: { user: string } }, { 200: Json<ValidationResult> }> & { requestBody?: Json<{
+      password?: string;
+      otp?: string;
+    }> };
   };
   "/core/users/{user}/sessions/delete": {
-    post: {
-      parameters: { path: { user: string } };
-      responses: { 204: { content?: never }; default: Json<ErrorResponse> };
-    };
+    post: Call<{ path: { user: string } }, { 204: { content?: never } }>;
   };
   "/core/users/{user}/disable": {
-    post: {
-      parameters: { path: { user: string } };
-      responses: { 204: { content?: never }; default: Json<ErrorResponse> };
-    };
+    post: Call<{ path: { user: string } }, { 204: { content?: never } }>;
   };
   "/core/users/{user}/enable": {
-    post: {
-      parameters: { path: { user: string } };
-      responses: { 204: { content?: never }; default: Json<ErrorResponse> };
-    };
+    post: Call<{ path: { user: string } }, { 204: { content?: never } }>;
   };
   "/core/users/{user}/lock": {
-    get: {
-      parameters: { path: { user: string } };
-      responses: { 200: Json<Lock>; default: Json<ErrorResponse> };
-    };
+    get: Call<{ path: { user: string } }, { 200: Json<Lock> }>;
   };
   "/core/users/{user}/unlock": {
-    post: {
-      parameters: { path: { user: string } };
-      responses: { 204: { content?: never }; default: Json<ErrorResponse> };
-    };
+    post: Call<{ path: { user: string } }, { 204: { content?: never } }>;
   };
   "/core/users/{user}/otpkeys": {
-    post: {
-      parameters: { path: { user: string } };
-      requestBody?: Json<{ otpkey: string }>;
-      responses: { 204: { content?: never }; default: Json<ErrorResponse> };
-    };
-    get: {
-      parameters: { path: { user: string } };
-      responses: { 200: Json<Array<string>>; default: Json<ErrorResponse> };
-    };
+    post: Call<{ path: { user: string } }, { 204: { content?: never } }> & { requestBody?: Json<{ otpkey: string }> };
+    get: Call<{ path: { user: string } }, { 200: Json<Array<string>> }>;
   };
   "/core/otpkeys/{prefix}": {
-    get: {
-      parameters: { path: { prefix: string } };
-      responses: { 200: Json<OtpKey>; default: Json<ErrorResponse> };
-    };
-    delete: {
-      parameters: { path: { prefix: string } };
-      responses: { 204: { content?: never }; default: Json<ErrorResponse> };
-    };
+    get: Call<{ path: { prefix: string } }, { 200: Json<OtpKey> }>;
+    delete: Call<{ path: { prefix: string } }, { 204: { content?: never } }>;
   };
   "/core/users/{user}/otpkeys/{prefix}": {
-    get: {
-      parameters: { path: { user: string; prefix: string } };
-      responses: { 200: Json<OtpKey>; default: Json<ErrorResponse> };
-    };
-    delete: {
-      parameters: { path: { user: string; prefix: string } };
-      responses: { 204: { content?: never }; default: Json<ErrorResponse> };
-    };
+    get: Call<{ path: { user: string; prefix: string } }, { 200: Json<OtpKey> }>;
+    delete: Call<{ path: { user: string; prefix: string } }, { 204: { content?: never } }>;
   };
   "/core/otpkeys/{prefix}/enable": {
-    post: {
-      parameters: { path: { prefix: string } };
-      responses: { 204: { content?: never }; default: Json<ErrorResponse> };
-    };
+    post: Call<{ path: { prefix: string } }, { 204: { content?: never } }>;
   };
   "/core/otpkeys/{prefix}/disable": {
-    post: {
-      parameters: { path: { prefix: string } };
-      requestBody?: Json<{ end_sessions?: boolean }>;
-      responses: { 204: { content?: never }; default: Json<ErrorResponse> };
-    };
+    post: Call<{ path: { prefix: string } }, { 204: { content?: never } }> & { requestBody?: Json<{ end_sessions?: boolean }> };
   };
   "/core/otpkeys/{prefix}/validity": {
-    post: {
-      parameters: { path: { prefix: string } };
-      requestBody?: Json<{
-        valid_from?: string;
-        valid_until?: string;
-      }>;
-      responses: { 204: { content?: never }; default: Json<ErrorResponse> };
-    };
+    post: Call<{ path: { prefix: string } }, { 204: { content?: never } }> & { requestBody?: Json<{
+      valid_from?: string;
+      valid_until?: string;
+    }> };
   };
   "/core/otpkeys/{prefix}/temporary-code": {
-    post: {
-      parameters: { path: { prefix: string } };
-      requestBody?: Json<{
-        uses?: number;
-        valid_until: string;
-        end_sessions?: boolean;
-      }>;
-      responses: { 201: Json<TemporaryCode>; default: Json<ErrorResponse> };
-    };
-    delete: {
-      parameters: { path: { prefix: string } };
-      responses: { 204: { content?: never }; default: Json<ErrorResponse> };
-    };
+    post: Call<{ path: { prefix: string } }, { 201: Json<TemporaryCode> }> & { requestBody?: Json<{
+      uses?: number;
+      valid_until: string;
+      end_sessions?: boolean;
+    }> };
+    delete: Call<{ path: { prefix: string } }, { 204: { content?: never } }>;
   };
   "/core/otpkeys": {
-    post: {
-      parameters: {};
-      requestBody?: Json<OtpKeyImport>;
-      responses: { 200: Json<OtpKey>; 201: Json<OtpKey>; default: Json<ErrorResponse> };
-    };
-    get: {
-      parameters: {
-        query?: {
-          $top?: number;
-          $skiptoken?: string;
-          enabled?: boolean;
-          stopped?: boolean;
-          assigned?: boolean;
-          $prefix?: string;
-          unused_since?: string;
-        };
+    post: Call<{}, { 200: Json<OtpKey>; 201: Json<OtpKey> }> & { requestBody?: Json<OtpKeyImport> };
+    get: Call<{
+      query?: {
+        $top?: number;
+        $skiptoken?: string;
+        enabled?: boolean;
+        stopped?: boolean;
+        assigned?: boolean;
+        $prefix?: string;
+        unused_since?: string;
       };
-      responses: { 200: Json<Array<OtpKeySummary>>; default: Json<ErrorResponse> };
-    };
+    }, { 200: Json<Array<OtpKeySummary>> }>;
   };
   "/core/otpkeys/batch": {
-    post: {
-      parameters: {};
-      requestBody: Json<{ otpkeys: Array<OtpKeyImport> }>;
-      responses: { 200: Json<OtpKeyImportResults>; default: Json<ErrorResponse> };
-    };
+    post: Call<{}, { 200: Json<OtpKeyImportResults> }> & { requestBody: Json<{ otpkeys: Array<OtpKeyImport> }> };
   };
   "/core/users/{user}/attributes": {
-    get: {
-      parameters: { path: { user: string } };
-      responses: { 200: Json<Attributes>; default: Json<ErrorResponse> };
-    };
-    post: {
-      parameters: { path: { user: string } };
-      requestBody?: Json<{
-        key: string;
-        value: string;
-      }>;
-      responses: { 204: { content?: never }; default: Json<ErrorResponse> };
-    };
+    get: Call<{ path: { user: string } }, { 200: Json<Attributes> }>;
+    post: Call<{ path: { user: string } }, { 204: { content?: never } }> & { requestBody?: Json<{
+      key: string;
+      value: string;
+    }> };
   };
   "/core/users/{user}/attributes/{key}": {
-    get: {
-      parameters: { path: { user: string; key: string } };
-      responses: { 200: Json<string | null>; default: Json<ErrorResponse> };
-    };
-    delete: {
-      parameters: { path: { user: string; key: string } };
-      responses: { 204: { content?: never }; default: Json<ErrorResponse> };
-    };
+    get: Call<{ path: { user: string; key: string } }, { 200: Json<string | null> }>;
+    delete: Call<{ path: { user: string; key: string } }, { 204: { content?: never } }>;
   };
   "/core/otpkeys/{prefix}/attributes": {
-    get: {
-      parameters: { path: { prefix: string } };
-      responses: { 200: Json<Attributes>; default: Json<ErrorResponse> };
-    };
-    post: {
-      parameters: { path: { prefix: string } };
-      requestBody?: Json<{
-        key: string;
-        value: string;
-      }>;
-      responses: { 204: { content?: never }; default: Json<ErrorResponse> };
-    };
+    get: Call<{ path: { prefix: string } }, { 200: Json<Attributes> }>;
+    post: Call<{ path: { prefix: string } }, { 204: { content?: never } }> & { requestBody?: Json<{
+      key: string;
+      value: string;
+    }> };
   };
   "/core/otpkeys/{prefix}/attributes/{key}": {
-    get: {
-      parameters: { path: { prefix: string; key: string } };
-      responses: { 200: Json<string | null>; default: Json<ErrorResponse> };
-    };
-    delete: {
-      parameters: { path: { prefix: string; key: string } };
-      responses: { 204: { content?: never }; default: Json<ErrorResponse> };
-    };
+    get: Call<{ path: { prefix: string; key: string } }, { 200: Json<string | null> }>;
+    delete: Call<{ path: { prefix: string; key: string } }, { 204: { content?: never } }>;
   };
   "/core/users/{user}/otpkeys/{prefix}/attributes": {
-    get: {
-      parameters: { path: { user: string; prefix: string } };
-      responses: { 200: Json<Attributes>; default: Json<ErrorResponse> };
-    };
-    post: {
-      parameters: { path: { user: string; prefix: string } };
-      requestBody?: Json<{
-        key: string;
-        value: string;
-      }>;
-      responses: { 204: { content?: never }; default: Json<ErrorResponse> };
-    };
+    get: Call<{ path: { user: string; prefix: string } }, { 200: Json<Attributes> }>;
+    post: Call<{ path: { user: string; prefix: string } }, { 204: { content?: never } }> & { requestBody?: Json<{
+      key: string;
+      value: string;
+    }> };
   };
   "/core/users/{user}/otpkeys/{prefix}/attributes/{key}": {
-    get: {
-      parameters: { path: { user: string; prefix: string; key: string } };
-      responses: { 200: Json<string | null>; default: Json<ErrorResponse> };
-    };
-    delete: {
-      parameters: { path: { user: string; prefix: string; key: string } };
-      responses: { 204: { content?: never }; default: Json<ErrorResponse> };
-    };
+    get: Call<{ path: { user: string; prefix: string; key: string } }, { 200: Json<string | null> }>;
+    delete: Call<{ path: { user: string; prefix: string; key: string } }, { 204: { content?: never } }>;
   };
   "/core/api-tokens": {
-    post: {
-      parameters: {};
-      requestBody?: Json<{
-        name: string;
-        expires_at?: string;
-        role?: "read" | "support" | "import" | "admin";
-      }>;
-      responses: { 201: Json<NewApiToken>; default: Json<ErrorResponse> };
-    };
-    get: {
-      parameters: {};
-      responses: { 200: Json<Array<ApiToken>>; default: Json<ErrorResponse> };
-    };
+    post: Call<{}, { 201: Json<NewApiToken> }> & { requestBody?: Json<{
+      name: string;
+      expires_at?: string;
+      role?: "read" | "support" | "import" | "admin";
+    }> };
+    get: Call<{}, { 200: Json<Array<ApiToken>> }>;
   };
   "/core/caller": {
-    get: {
-      parameters: {};
-      responses: { 200: Json<Caller>; default: Json<ErrorResponse> };
-    };
+    get: Call<{}, { 200: Json<Caller> }>;
   };
   "/core/api-tokens/{id}": {
-    delete: {
-      parameters: { path: { id: string } };
-      responses: { 204: { content?: never }; default: Json<ErrorResponse> };
-    };
+    delete: Call<{ path: { id: string } }, { 204: { content?: never } }>;
   };
 }
 

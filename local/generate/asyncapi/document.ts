@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import * as z from "zod";
 import { cloudEventOf, cloudEventSchemas } from "../../../lib/connector/events/cloud-event.ts";
 import { type EventType, eventTypes } from "../../../lib/connector/model/states.ts";
@@ -15,6 +16,7 @@ export const asyncapiFiles = (): Readonly<Record<string, object>> => ({
 
 function asyncapiDocument(): Json {
   const to = (path: string) => ({ $ref: `#/${path}` });
+  const { shared, of } = payloads();
   return {
     asyncapi: "3.1.0",
     info: {
@@ -60,23 +62,23 @@ function asyncapiDocument(): Json {
       },
     },
     components: {
-      messages: Object.fromEntries(eventTypes.map(type => [type, messageOf(type)])),
-      schemas: { Headers: schemaOf(eventHeaders) },
+      messages: Object.fromEntries(eventTypes.map(type => [type, messageOf(type, of(type))])),
+      schemas: { Headers: schemaOf(eventHeaders), ...shared },
       securitySchemes: { signature: security },
     },
   };
 }
 
-function messageOf(type: EventType): Json {
+function messageOf(type: EventType, payload: Json): Json {
   const event = eventExamples[type];
-  const schema = cloudEventSchemas[type];
+  const { shape } = cloudEventSchemas[type];
   return {
-    name: schema.shape.type.value,
+    name: shape.type.value,
     title: summaries[type],
-    summary: schema.shape.data.description,
+    summary: shape.data.description,
     contentType: "application/cloudevents+json",
     headers: ref("schemas", "Headers"),
-    payload: schemaOf(schema),
+    payload,
     examples: [{ name: type, summary: summaries[type], headers: exampleHeaders(event), payload: cloudEventOf(event) }],
   };
 }
@@ -85,4 +87,44 @@ function messageOf(type: EventType): Json {
 function schemaOf(schema: z.ZodType): Json {
   const { $schema: _, ...written } = z.toJSONSchema(schema, { target: "draft-7", io: "output", override: tidy });
   return written;
+}
+
+/** The schema of an object. */
+interface ObjectSchema extends Json {
+  readonly properties: Readonly<Record<string, unknown>>;
+  readonly required: readonly string[];
+}
+
+/** Returns the schemas of events by type, and what all of them have: of the event, and of its `data`. */
+function payloads() {
+  const events = eventTypes.map(type => schemaOf(cloudEventSchemas[type]) as ObjectSchema);
+  const data = events.map(({ properties }) => properties.data as ObjectSchema);
+  const [Event, EventData] = [sharedBy(events), sharedBy(data)];
+  const extended = events.map((event, index) => {
+    const own = extension(data[index] as ObjectSchema, EventData, "EventData");
+    return extension({ ...event, properties: { ...event.properties, data: own } }, Event, "Event");
+  });
+  return { shared: { Event, EventData }, of: (type: EventType) => extended[eventTypes.indexOf(type)] as Json };
+}
+
+/** Returns the schema of what all objects have in common. */
+function sharedBy(schemas: readonly ObjectSchema[]): ObjectSchema {
+  const [first = { properties: {}, required: [] }] = schemas;
+  const entries = Object.entries(first.properties).filter(([name, property]) =>
+    schemas.every(({ properties }) => isDeepStrictEqual(properties[name], property)),
+  );
+  const required = first.required.filter(name => schemas.every(schema => schema.required.includes(name)));
+  return { type: "object", properties: Object.fromEntries(entries), required };
+}
+
+/** Returns a schema as an extension of the component that has what it shares with others. */
+function extension({ properties, required, ...rest }: ObjectSchema, base: ObjectSchema, component: string): Json {
+  const own = Object.entries(properties).filter(([name]) => !Object.hasOwn(base.properties, name));
+  const ownRequired = required.filter(name => !base.required.includes(name));
+  return {
+    ...rest,
+    allOf: [ref("schemas", component)],
+    properties: Object.fromEntries(own),
+    ...(ownRequired.length > 0 && { required: ownRequired }),
+  };
 }

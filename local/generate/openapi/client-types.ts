@@ -48,11 +48,18 @@ export function clientTypes(name: string, document: object): string {
   return [
     `// Written by npm run openapi from ${name}: types of its calls for the commands.`,
     '/** A body in JSON. */\ninterface Json<T> {\n  content: { "application/json": T };\n}',
+    callType,
     `export interface paths {\n${operations.join("\n")}\n}`,
     ...schemas,
     "",
   ].join("\n\n");
 }
+
+const callType = `/** A call, by its parameters and its successful responses. Every other response has the body of an error. */
+interface Call<Parameters, Responses> {
+  parameters: Parameters;
+  responses: Responses & { default: Json<ErrorResponse> };
+}`;
 
 function operationType({ parameters, requestBody, responses }: Operation): string {
   const places = ["path", "query", "header"].flatMap(place => {
@@ -60,21 +67,16 @@ function operationType({ parameters, requestBody, responses }: Operation): strin
     const fields = parameters.filter(each => each.in === place);
     if (fields.length === 0) return [];
     if (place === "path") return [`path: { ${fields.map(each => `${each.name}: string`).join("; ")} };`];
-    const text = fields.map(each => field(each.name, each.schema, each.required === true, "          "));
-    return [`${place}${fields.some(({ required }) => required) ? "" : "?"}: {\n${text.join("\n")}\n        };`];
+    const texts = fields.map(each => field(each.name, each.schema, each.required === true, "        "));
+    return [`${place}${fields.some(({ required }) => required) ? "" : "?"}: {\n${texts.join("\n")}\n      };`];
   });
   const answers = Object.entries(responses).flatMap(([status, { content }]) =>
-    status.startsWith("2") ? [`${status}: ${contentType(content)};`] : [],
+    status.startsWith("2") ? [`${status}: ${contentType(content, "      ")};`] : [],
   );
-  return [
-    "{",
-    `      parameters: ${block(places, "      ")};`,
-    ...(requestBody
-      ? [`      requestBody${requestBody.required ? "" : "?"}: ${contentType(requestBody.content)};`]
-      : []),
-    `      responses: ${block([...answers, "default: Json<ErrorResponse>;"], "      ")};`,
-    "    }",
-  ].join("\n");
+  const body = requestBody
+    ? ` & { requestBody${requestBody.required ? "" : "?"}: ${contentType(requestBody.content, "    ")} }`
+    : "";
+  return `Call<${block(places, "    ")}, ${block(answers, "    ")}>${body}`;
 }
 
 /** Returns the type with these members, on one line if it fits there. */
@@ -85,9 +87,9 @@ function block(members: readonly string[], indent: string): string {
 }
 
 /** A body in several forms has the same fields in each. */
-function contentType(content: Content | undefined): string {
+function contentType(content: Content | undefined, indent: string): string {
   const schema = content?.["application/json"]?.schema;
-  return schema === undefined ? "{ content?: never }" : `Json<${typeOf(schema, "      ")}>`;
+  return schema === undefined ? "{ content?: never }" : `Json<${typeOf(schema, indent)}>`;
 }
 
 /** @param indent of the line that the type begins in */

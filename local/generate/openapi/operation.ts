@@ -145,7 +145,7 @@ function requestBody(input: Api<never>["input"], schema: Json, properties: Json,
     const types = ["application/json", "application/x-www-form-urlencoded", "multipart/form-data"];
     const description =
       "The fields can be in the query instead. If a field is in both, the body's value counts. A field that is given twice in one place is refused. Unknown fields are ignored.";
-    return { required: false, description, content: content(types, schema, example) };
+    return { description, content: content(types, schema, example) };
   }
   const ignored = input === "fields" ? "" : " and named in `x-ignored-fields`";
   const description = `\`null\` in an optional field counts as absent. Unknown fields are ignored${ignored}.`;
@@ -175,7 +175,7 @@ function parameters(
     return {
       name,
       in: place,
-      required: required.includes(name),
+      ...(required.includes(name) && { required: true }),
       ...(description === undefined ? {} : { description }),
       schema: rest,
       ...(shown !== undefined && { example: shown }),

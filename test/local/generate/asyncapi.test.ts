@@ -39,7 +39,8 @@ it("describes every event, with an example that its schema accepts", () => {
 
 it("has a description for every field of an event that has no constant value", () => {
   const lacking: string[] = [];
-  const visit = (schema: { properties?: Record<string, object> }, at: string): void => {
+  const visit = (schema: { properties?: Record<string, object>; allOf?: readonly object[] }, at: string): void => {
+    for (const part of schema.allOf ?? []) visit(part, at);
     for (const [name, property] of Object.entries(schema.properties ?? {})) {
       if (!("description" in property) && !("const" in property)) lacking.push(`${at}.${name}`);
       visit(property, `${at}.${name}`);

@@ -10,7 +10,7 @@ import { days, plus } from "../../../../lib/platform/time.ts";
 import { startVault } from "../../../../local/peers/vault/vault.ts";
 import { cheapHasher } from "../../../support/auth/cheap-hashes.ts";
 import { hotpKey, newPrefix, totpKey, yubicoKey } from "../../../support/auth/software-key.ts";
-import { type TestAuth, newName, testAuth, withSession } from "../../../support/auth/test-auth.ts";
+import { newName, type TestAuth, testAuth, withSession } from "../../../support/auth/test-auth.ts";
 import { runTask } from "../../../support/run-task.ts";
 import { copyBackups } from "../../../support/storage/backups.ts";
 
