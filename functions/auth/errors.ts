@@ -1,6 +1,5 @@
 import * as z from "zod";
-import { type Caller, hasRole } from "../../lib/platform/caller.ts";
-import { Fault } from "../../lib/platform/fault.ts";
+import type { Fault } from "../../lib/platform/fault.ts";
 import type { Reply } from "../../lib/platform/http/call.ts";
 import { faultStatus, retryAfterHeader } from "../../lib/platform/http/respond.ts";
 
@@ -39,10 +38,4 @@ function sentence({ message, problems }: Fault): string {
     .map(({ path, reason }) => `${path === "" ? "The input" : path} ${reason}`);
   const sentences = missing.length === 0 ? [] : [`Missing required parameter(s)! ${missing.join(", ")}`];
   return [...sentences, ...others].join("; ");
-}
-
-/** Throws Fault `forbidden` for a role below `admin`. @param change what the caller wants to do */
-export function requireAdmin(caller: Caller, change: string): void {
-  if (hasRole(caller, "admin")) return;
-  throw new Fault("forbidden", `To ${change}, the API token needs the role admin.`, { reason: "no_role" });
 }

@@ -1,14 +1,13 @@
 import * as z from "zod";
 import { parseAttributeKey, parseAttributeValue } from "../../lib/auth/attributes/attributes.ts";
-import { parsePrefixOrOtp, readOtp } from "../../lib/auth/otpkeys/kinds/split-otp.ts";
+import { parsePrefix, parsePrefixOrOtp, prefixMaxLength, readOtp } from "../../lib/auth/otpkeys/kinds/split-otp.ts";
 import { noSuchKey } from "../../lib/auth/otpkeys/manage-otpkeys.ts";
-import { parsePrefix, prefixMaxLength } from "../../lib/auth/otpkeys/prefix.ts";
-import type { Validity } from "../../lib/auth/otpkeys/validity.ts";
+import type { Validity } from "../../lib/auth/otpkeys/otpkey-state.ts";
 import { noSuchUser } from "../../lib/auth/users/manage-users.ts";
 import { parseUsername, parseUserReference, type UserRef } from "../../lib/auth/users/username.ts";
-import { omitUndefined } from "../../lib/platform/collections.ts";
 import type { Parsed } from "../../lib/platform/fault.ts";
 import { timeField } from "../../lib/platform/http/time-field.ts";
+import { omitUndefined } from "../../lib/platform/collections.ts";
 import type { Instant } from "../../lib/platform/time.ts";
 
 /** Returns a schema that parses a text by a rule of the domain. */

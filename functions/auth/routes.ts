@@ -1,8 +1,8 @@
 import { presentedSession } from "../../lib/auth/sessions/cookies.ts";
 import { findLiveSession, type LiveSession, sessionRequired } from "../../lib/auth/sessions/manage-sessions.ts";
 import type { Api, Identify } from "../../lib/platform/http/api.ts";
-import type { RoleEndpoint } from "../../lib/platform/http/endpoint.ts";
 import { type TokenContext, tokenEndpoints } from "../../lib/platform/http/token-endpoints.ts";
+import type { RoleEndpoint } from "../../lib/platform/http/endpoint.ts";
 import { checkOrigin } from "./client/check-origin.ts";
 import { assignOwnOtpkey, authenticate, changePassword } from "./client/credentials.ts";
 import { getStatus, login, logout } from "./client/sessions.ts";
@@ -10,31 +10,9 @@ import type { AuthContext } from "./context.ts";
 import { attributeEndpoints } from "./core/attributes.ts";
 import { importOtpkey, importOtpkeys } from "./core/import-otpkeys.ts";
 import { importUsers } from "./core/import-users.ts";
-import {
-  disableOtpkey,
-  enableOtpkey,
-  issueTemporaryCode,
-  revokeTemporaryCode,
-  setValidity,
-} from "./core/otpkey-state.ts";
-import {
-  assignOtpkey,
-  deleteOtpkey,
-  getOtpkey,
-  getUserOtpkey,
-  listOtpkeys,
-  listUserOtpkeys,
-  unassignOtpkey,
-} from "./core/otpkeys.ts";
-import {
-  disableUser,
-  enableUser,
-  endSessions,
-  getLock,
-  resetPassword,
-  unlockUser,
-  validateUser,
-} from "./core/user-access.ts";
+import { disableOtpkey, enableOtpkey, issueTemporaryCode, revokeTemporaryCode, setValidity } from "./core/otpkey-state.ts";
+import { assignOtpkey, deleteOtpkey, getOtpkey, getUserOtpkey, listOtpkeys, listUserOtpkeys, unassignOtpkey } from "./core/otpkeys.ts";
+import { disableUser, enableUser, endSessions, getLock, resetPassword, unlockUser, validateUser } from "./core/user-access.ts";
 import { createUser, deleteUser, getUser, listUsers, renameUser } from "./core/users.ts";
 import { refuseClient, refuseCore } from "./errors.ts";
 

@@ -1,22 +1,29 @@
 import { Fault, isUnavailable } from "../platform/fault.ts";
-import type { AuthDeps } from "./deps.ts";
+import type { Log } from "../platform/log.ts";
 
-/**
- * Runs work on one element of a batch. Returns the Fault of a refusal. Any other error is logged and becomes Fault
- * `internal`.
- */
-export async function attempt<T>(work: () => Promise<T>, { log }: Pick<AuthDeps, "log">): Promise<T | Fault> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof Fault) return error;
-    log.error("failed", { error });
-    return new Fault("internal", "Internal error.", { cause: error });
-  }
-}
-
-/** Throws the first Fault `unavailable` of the results: a batch without storage fails as a whole, and is repeated. */
-export function throwOutage(results: readonly unknown[]): void {
-  const outage = results.find(isUnavailable);
-  if (outage !== undefined) throw outage;
+/** Work on the elements of a batch. */
+export function createBatch(log: Log) {
+  let outage: Fault | undefined;
+  return {
+    /**
+     * Runs work on one element. Returns the Fault of a refusal. Any other error is logged and becomes Fault `internal`.
+     * After an outage does nothing: without storage, the remaining elements would fail as well.
+     */
+    async run<T>(work: () => Promise<T>): Promise<T | Fault> {
+      if (outage !== undefined) return outage;
+      try {
+        return await work();
+      } catch (error) {
+        const isFault = error instanceof Fault;
+        if (!isFault) log.error("failed", { error });
+        const fault = isFault ? error : new Fault("internal", "Internal error.", { cause: error });
+        if (isUnavailable(fault)) outage ??= fault;
+        return fault;
+      }
+    },
+    /** Throws the first Fault `unavailable`: a batch without storage fails as a whole, and is repeated. */
+    throwOutage(): void {
+      if (outage !== undefined) throw outage;
+    },
+  };
 }

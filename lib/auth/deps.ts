@@ -1,5 +1,5 @@
-import type { Sealer } from "../platform/crypto.ts";
 import type { Log } from "../platform/log.ts";
+import type { Sealer } from "../platform/crypto.ts";
 import { days, type Now, seconds } from "../platform/time.ts";
 import { authLimits } from "./limits.ts";
 import type { OtpPeers } from "./otpkeys/kinds/contract.ts";

@@ -2,7 +2,8 @@ import * as z from "zod";
 import { setting } from "../platform/settings/setting.ts";
 import { instant } from "../platform/time.ts";
 import { isAddressEntry } from "./sign-in/address-limit.ts";
-import { otpPolicies } from "./sign-in/policy.ts";
+
+export const otpPolicies = ["never", "when-assigned", "always"] as const;
 
 const address = setting.address("");
 

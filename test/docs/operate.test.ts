@@ -71,15 +71,18 @@ describe("docs/operate.md", () => {
   });
 
   it("has a line for every reason for which a sign-in is refused", () => {
-    const policy = readFileSync("lib/auth/sign-in/policy.ts", "utf8");
-    const verdict = readFileSync("lib/auth/otpkeys/kinds/verdict.ts", "utf8");
+    const policy = readFileSync("lib/auth/sign-in/check-factors.ts", "utf8");
+    const verdict = readFileSync("lib/auth/sign-in/verdict.ts", "utf8");
     const union = (source: string, declared: RegExp) => matches(declared.exec(source)?.[1] ?? "", /"(\w+)"/g);
     const signIn = readFileSync("lib/auth/sign-in/conclude.ts", "utf8");
     const reasons = [
       ...union(policy, /type SignInRefusal =\s+([^;]+);/),
       ...union(signIn, /reason: SignInRefusal \| ([^;}]+)[;}]/),
     ];
-    const outcomes = union(verdict, /outcome:\s+([^;]+);/);
+    const outcomes = [
+      ...union(verdict, /outcome:\s+([^;]+);/),
+      ...union(verdict, /type InactiveReason = ([^;]+);/),
+    ];
     expect([reasons.length, outcomes.length]).toEqual([8, 11]);
     const inTable = (name: string) => new RegExp(`^\\|[^|]*\`${name}\``, "m").test(runbooks);
     for (const name of [

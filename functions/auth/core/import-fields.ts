@@ -1,23 +1,12 @@
 import * as z from "zod";
-import type { BatchKey } from "../../../lib/auth/otpkeys/import-keys.ts";
-import { importProblems } from "../../../lib/auth/otpkeys/imported-key.ts";
+import { type ImportedKey, importProblems } from "../../../lib/auth/otpkeys/imported-key.ts";
 import { totpAlgorithms } from "../../../lib/auth/otpkeys/kinds/contract.ts";
 import { base32ToBytes } from "../../../lib/auth/otpkeys/kinds/encodings.ts";
 import { otpKindNames } from "../../../lib/auth/otpkeys/kinds/kinds.ts";
 import { type Caller, hasRole } from "../../../lib/platform/caller.ts";
 import type { Problem } from "../../../lib/platform/fault.ts";
 import { problemsOf } from "../../../lib/platform/http/problems.ts";
-import { requireAdmin } from "../errors.ts";
-import {
-  optionalFlag,
-  optionalInput,
-  prefixField,
-  signedNumber,
-  toValidity,
-  usernameField,
-  validityFields,
-  wholeNumberInput,
-} from "../inputs.ts";
+import { optionalFlag, optionalInput, prefixField, signedNumber, toValidity, usernameField, validityFields, wholeNumberInput } from "../inputs.ts";
 
 const hex = z
   .string()
@@ -93,20 +82,11 @@ const toDraft = (given: Omit<ImportFields, "prefix">) => {
   return { kind, secret, privateId, digits, counter, period, algorithm, drift, validity: toValidity(given) };
 };
 
-/** Returns the OTP key that a caller imports. Throws Fault `forbidden` for `replace` without the role `admin`. */
-export function toImportedKey(given: ImportFields, caller: Caller): BatchKey {
+/** Returns the OTP key that a caller imports. */
+export function toImportedKey(given: ImportFields, caller: Caller): ImportedKey {
   const { prefix, replace = false, username } = given;
-  const isAdmin = hasRole(caller, "admin");
-  // Another secret would take over an OTP key that is in use.
-  if (replace) requireAdmin(caller, "use `replace`");
-  return {
-    ...toDraft(given),
-    prefix,
-    replace,
-    owner: username && { by: "name", folded: username.folded },
-    mayChange: isAdmin,
-    mayShare: isAdmin,
-  };
+  const owner = username && ({ by: "name", folded: username.folded } as const);
+  return { ...toDraft(given), prefix, replace, owner, mayTakeOver: hasRole(caller, "admin") };
 }
 
 /**

@@ -1,8 +1,5 @@
 import * as z from "zod";
-import { checkImport, importKey } from "../../../lib/auth/otpkeys/import-key.ts";
-import { assignImported, type BatchKey, importKeys } from "../../../lib/auth/otpkeys/import-keys.ts";
-import { findOwnerProblem, prefixesOf, requireValidImport } from "../../../lib/auth/otpkeys/imported-key.ts";
-import type { Caller } from "../../../lib/platform/caller.ts";
+import { importAndAssign, importKeys } from "../../../lib/auth/otpkeys/import-keys.ts";
 import { Fault, invalidRequest } from "../../../lib/platform/fault.ts";
 import { ok } from "../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
@@ -10,8 +7,8 @@ import { safeParse } from "../../../lib/platform/http/problems.ts";
 import type { AuthContext } from "../context.ts";
 import { ofKeys } from "../inputs.ts";
 import { otpkeyView, toOtpkeyView } from "../views.ts";
+import { importEach, outcomeFields } from "./import-each.ts";
 import { importFields, importFieldsId, problemsOfRefused, toImportedKey } from "./import-fields.ts";
-import { importOutcome, outcomeFields } from "./import-outcome.ts";
 
 /** Imports an OTP key. The secret is in no response and no log. */
 export const importOtpkey = endpoint({
@@ -42,23 +39,8 @@ export const importOtpkey = endpoint({
   },
   refusals: ["conflict"],
   handle: async ({ body }, context: AuthContext, { caller }) => {
-    const { owner, ...imported } = toImportedKey(body, caller);
-    const { users, otpkeys } = context;
-    const [user, existing] = await Promise.all([owner && users.find(owner), owner && otpkeys.find(imported.prefix)]);
-    const ownerProblem = owner && findOwnerProblem(user && prefixesOf(user.value), imported.prefix);
-    requireValidImport(imported, { ownerProblem });
-    const assign = async () => owner && assignImported(imported, owner, context);
-    // An OTP key that exists is checked first, then assigned, then changed: an import that is refused changes nothing.
-    if (existing !== undefined) {
-      await checkImport(imported, context);
-      await assign();
-    }
-    const { key, isNew, isCreated } = await importKey(imported, context);
-    const [view] = await Promise.all([
-      isCreated ? undefined : otpkeys.view(key.prefix),
-      existing === undefined && assign(),
-    ]);
-    return { status: isNew ? 201 : 200, body: toOtpkeyView(key, view?.attributes ?? {}, caller) };
+    const { key, attributes, isNew } = await importAndAssign(toImportedKey(body, caller), context);
+    return { status: isNew ? 201 : 200, body: toOtpkeyView(key, attributes, caller) };
   },
 });
 
@@ -102,45 +84,24 @@ export const importOtpkeys = endpoint({
     },
   },
   handle: async ({ body: { otpkeys } }, context: AuthContext, { caller }) => {
-    const entries = readEntries(otpkeys, caller);
-    const keys = entries.flatMap(({ key }) => (key instanceof Fault ? [] : [key]));
-    const imported = await importKeys(keys, context);
-    const resultOf = new Map(keys.map((key, index) => [key, imported[index]]));
-    const results = entries.map(({ prefix, key }, index) => {
-      const result = key instanceof Fault ? key : (resultOf.get(key) as (typeof imported)[number]);
-      if (result instanceof Fault && result.kind === "forbidden") {
-        context.log.info("otpkey_import_refused", { prefix, reason: result.reason });
-      }
-      return { index, ...(prefix !== undefined && { prefix }), ...importOutcome(result) };
+    const firstOf = new Map<string, number>();
+    const results = await importEach(otpkeys, {
+      parse: (element, index) => {
+        const { data } = safeParse(importFields, element);
+        if (data === undefined) throw invalidRequest(problemsOfRefused(element));
+        const first = firstOf.get(data.prefix) ?? index;
+        firstOf.set(data.prefix, first);
+        const duplicate = { path: "prefix", reason: `is also that of the element ${first}` };
+        return { ...toImportedKey(data, caller), problems: first === index ? [] : [duplicate] };
+      },
+      importAll: keys => importKeys(keys, context),
+      describe: ({ prefix }, result) => {
+        if (result instanceof Fault && result.kind === "forbidden") {
+          context.log.info("otpkey_import_refused", { prefix, reason: result.reason });
+        }
+        return { prefix };
+      },
     });
     return ok({ results });
   },
 });
-
-interface Entry {
-  /** Absent if the element cannot be read. */
-  readonly prefix?: string;
-  readonly key: BatchKey | Fault;
-}
-
-/**
- * Parses the elements; an invalid one is a Fault. A prefix that an earlier element has is a problem of the later one.
- */
-function readEntries(elements: readonly unknown[], caller: Caller): readonly Entry[] {
-  const firstOf = new Map<string, number>();
-  return elements.map((element, index) => {
-    let prefix: string | undefined;
-    try {
-      const { data } = safeParse(importFields, element);
-      if (data === undefined) return { key: invalidRequest(problemsOfRefused(element)) };
-      ({ prefix } = data);
-      const first = firstOf.get(prefix);
-      if (first === undefined) firstOf.set(prefix, index);
-      const problems = first === undefined ? [] : [{ path: "prefix", reason: `is also that of the element ${first}` }];
-      return { prefix, key: { ...toImportedKey(data, caller), problems } };
-    } catch (error) {
-      if (!(error instanceof Fault)) throw error;
-      return { ...(prefix !== undefined && { prefix }), key: error };
-    }
-  });
-}

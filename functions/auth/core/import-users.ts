@@ -1,21 +1,15 @@
 import * as z from "zod";
-import {
-  type Attributes,
-  attributeLimits,
-  parseAttributeKey,
-  parseAttributeValue,
-  withAttribute,
-} from "../../../lib/auth/attributes/attributes.ts";
+import { type Attributes, attributeLimits, parseAttributeKey, parseAttributeValue, withAttribute } from "../../../lib/auth/attributes/attributes.ts";
 import { parseImportedHash } from "../../../lib/auth/passwords/imported-hash.ts";
 import { maxAssignedKeys } from "../../../lib/auth/store.ts";
-import { type ImportedUser, importUsers as importAll } from "../../../lib/auth/users/import-users.ts";
-import { Fault, invalidRequest, type Problem } from "../../../lib/platform/fault.ts";
+import { importUsers as importAll } from "../../../lib/auth/users/import-users.ts";
+import { invalidRequest, type Problem } from "../../../lib/platform/fault.ts";
 import { ok } from "../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import { problemsOf, safeParse } from "../../../lib/platform/http/problems.ts";
 import type { AuthContext } from "../context.ts";
 import { ofUsers, optionalFlag, optionalInput, parsed, prefixField, usernameField } from "../inputs.ts";
-import { importOutcome, outcomeFields } from "./import-outcome.ts";
+import { importEach, outcomeFields } from "./import-each.ts";
 
 /** Hashes of passwords take the time of a call: about 2 seconds of one core. */
 const maxUsers = 100;
@@ -117,41 +111,25 @@ export const importUsers = endpoint({
     },
   },
   handle: async ({ body: { users } }, context: AuthContext) => {
-    const entries = readEntries(users);
-    const readable = entries.filter((entry): entry is ImportedUser => !(entry instanceof Fault));
-    const imported = await importAll(readable, context);
-    const results = entries.map((entry, index) => {
-      if (entry instanceof Fault) return { index, ...importOutcome(entry) };
-      const outcome = imported[readable.indexOf(entry)] as (typeof imported)[number];
-      const { name } = entry.username;
-      return { index, username: name, ...("id" in outcome && { id: outcome.id }), ...importOutcome(outcome) };
+    const firstOf = new Map<string, number>();
+    const results = await importEach(users, {
+      parse: (element, index) => {
+        const { data, error } = safeParse(fields, element);
+        if (data === undefined) throw invalidRequest([...problemsOf(error), ...credentialProblems(element)]);
+        const { username, attributes = {}, otpkeys = [], enabled = true } = data;
+        const first = firstOf.get(username.folded) ?? index;
+        firstOf.set(username.folded, first);
+        const duplicate = { path: "username", reason: `is also that of the element ${first}` };
+        const problems = [...(first === index ? [] : [duplicate]), ...credentialProblems(element)];
+        const password = data.password_hash ?? data.password ?? "";
+        return { username, password, attributes, otpkeys, enabled, problems };
+      },
+      importAll: all => importAll(all, context),
+      describe: ({ username }, result) => ({ username: username.name, ...("id" in result && { id: result.id }) }),
     });
     return ok({ results });
   },
 });
-
-/**
- * Parses the elements. An invalid one is a Fault. The name of an earlier element is one of the problems of an element.
- */
-function readEntries(elements: readonly unknown[]): readonly (ImportedUser | Fault)[] {
-  const firstOf = new Map<string, number>();
-  return elements.map((element, index) => {
-    try {
-      const { data, error } = safeParse(fields, element);
-      if (data === undefined) return invalidRequest([...problemsOf(error), ...credentialProblems(element)]);
-      const { username, attributes = {}, otpkeys = [], enabled = true } = data;
-      const first = firstOf.get(username.folded) ?? index;
-      firstOf.set(username.folded, first);
-      const duplicate = { path: "username", reason: `is also that of the element ${first}` };
-      const problems = [...(first === index ? [] : [duplicate]), ...credentialProblems(element)];
-      const password = data.password_hash ?? data.password ?? "";
-      return { username, password, attributes, otpkeys, enabled, problems };
-    } catch (error) {
-      if (!(error instanceof Fault)) throw error;
-      return error;
-    }
-  });
-}
 
 /** Returns the problem of an element that has both fields or none of them. */
 function credentialProblems(element: unknown): readonly Problem[] {

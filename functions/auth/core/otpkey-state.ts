@@ -1,14 +1,10 @@
 import * as z from "zod";
-import {
-  issueTemporaryCode as issue,
-  revokeTemporaryCode as revoke,
-} from "../../../lib/auth/otpkeys/issue-temporary-code.ts";
-import { endKeySessions, setKeyEnabled } from "../../../lib/auth/otpkeys/manage-otpkeys.ts";
-import { setValidity as set } from "../../../lib/auth/otpkeys/validity.ts";
+import { needsAdmin } from "../../../lib/auth/otpkeys/manage-otpkeys.ts";
+import * as state from "../../../lib/auth/otpkeys/otpkey-state.ts";
+import { hasRole } from "../../../lib/platform/caller.ts";
 import { noContent } from "../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../context.ts";
-import { requireAdmin } from "../errors.ts";
 import {
   ofKey,
   optionalFlag,
@@ -31,7 +27,7 @@ export const enableOtpkey = endpoint({
     "the throttle of attempts without a username under its prefix. A stopped OTP key that is not disabled has " +
     "`enabled: true` and `stopped: true`.",
   answers: { 204: { description: "Enabled." } },
-  handle: ({ params }, context: AuthContext) => noContentAfter(setKeyEnabled(params.prefix, true, context)),
+  handle: ({ params }, context: AuthContext) => noContentAfter(state.setKeyEnabled(params.prefix, true, context)),
 });
 
 const endSessionsField = optionalFlag("Whether to end the sessions that were opened with the otpkey; default: false.");
@@ -49,8 +45,8 @@ export const disableOtpkey = endpoint({
   body: z.object({ end_sessions: endSessionsField }),
   answers: { 204: { description: "Disabled." } },
   handle: async ({ params, body }, context: AuthContext) => {
-    await setKeyEnabled(params.prefix, false, context);
-    if (body.end_sessions) await endKeySessions(params.prefix, context);
+    await state.setKeyEnabled(params.prefix, false, context);
+    if (body.end_sessions) await state.endKeySessions(params.prefix, context);
     return noContent;
   },
 });
@@ -66,7 +62,8 @@ export const setValidity = endpoint({
     "another time are refused and used up, and the user still needs an OTP to sign in.",
   body: z.object(validityFields),
   answers: { 204: { description: "Set." } },
-  handle: ({ params, body }, context: AuthContext) => noContentAfter(set(params.prefix, toValidity(body), context)),
+  handle: ({ params, body }, context: AuthContext) =>
+    noContentAfter(state.setValidity(params.prefix, toValidity(body), context)),
 });
 
 const maxUses = 100;
@@ -105,11 +102,11 @@ export const issueTemporaryCode = endpoint({
   answers: { 201: { description: "The code.", schema: issued } },
   handle: async ({ params: { prefix }, body }, context: AuthContext, { caller }) => {
     // By the code alone the caller could sign in as a user without a password.
-    if (context.rules.allowEmptyPassword)
-      requireAdmin(caller, "issue a temporary code where users may sign in without a password");
+    if (context.rules.allowEmptyPassword && !hasRole(caller, "admin"))
+      throw needsAdmin("To issue a temporary code where users may sign in without a password");
     const { uses = 1, valid_until: validUntil, end_sessions } = body;
-    const code = await issue(prefix, { uses, validUntil }, context);
-    if (end_sessions) await endKeySessions(prefix, context);
+    const code = await state.issueTemporaryCode(prefix, { uses, validUntil }, context);
+    if (end_sessions) await state.endKeySessions(prefix, context);
     return { status: 201, body: { code, uses, valid_until: validUntil } };
   },
 });
@@ -122,5 +119,5 @@ export const revokeTemporaryCode = endpoint({
   summary: "Revoke the temporary code of an otpkey",
   description: "Revokes the code. The OTP key stays disabled, and its users still need an OTP.",
   answers: { 204: { description: "Revoked." } },
-  handle: ({ params }, context: AuthContext) => noContentAfter(revoke(params.prefix, context)),
+  handle: ({ params }, context: AuthContext) => noContentAfter(state.revokeTemporaryCode(params.prefix, context)),
 });

@@ -1,12 +1,12 @@
 import * as z from "zod";
-import { parseAttributeKey } from "../../../lib/auth/attributes/attributes.ts";
-import { parsePrefix } from "../../../lib/auth/otpkeys/prefix.ts";
 import * as manage from "../../../lib/auth/users/manage-users.ts";
+import { parseAttributeKey } from "../../../lib/auth/attributes/attributes.ts";
+import { parsePrefix } from "../../../lib/auth/otpkeys/kinds/split-otp.ts";
 import { isTooLongToNormalize, usernameMaxCodePoints } from "../../../lib/auth/users/username.ts";
 import { viewUser } from "../../../lib/auth/users/view-user.ts";
-import { omitUndefined } from "../../../lib/platform/collections.ts";
 import { ok } from "../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
+import { omitUndefined } from "../../../lib/platform/collections.ts";
 import type { AuthContext } from "../context.ts";
 import { mustChangeField, ofUser, ofUsers, optionalFlag, usernameField } from "../inputs.ts";
 import { listReply, notFromLink, otherParameters, paging, pastTime, requirePast } from "../paging.ts";

@@ -1,26 +1,27 @@
 import { isDeepStrictEqual } from "node:util";
-import { omitUndefined } from "../../platform/collections.ts";
-import { SealError } from "../../platform/crypto.ts";
 import { Fault } from "../../platform/fault.ts";
+import { omitUndefined } from "../../platform/collections.ts";
 import { conflict, retryOnConflict } from "../../platform/stored.ts";
+import { SealError } from "../../platform/crypto.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { NewOtpKey, OtpKey } from "../store.ts";
-import { type ImportedKey, prepare } from "./imported-key.ts";
+import type { ValidImport } from "./imported-key.ts";
 import type { KeyDraft, KeyParameters, KeySecret, KeyState } from "./kinds/contract.ts";
 import { sameSecret, secretContext, secretFromText, secretToText } from "./kinds/key-secret.ts";
 import { otpKind } from "./kinds/kinds.ts";
-import { newKey } from "./manage-otpkeys.ts";
-import { changeValidity, hasSameValidity, logValiditySet } from "./validity.ts";
+import { needsAdmin, newKey } from "./manage-otpkeys.ts";
+import { changeValidity, hasSameValidity, logValiditySet } from "./otpkey-state.ts";
 
 /**
  * Imports one OTP key: creates it, or adds the secret to one that has none. Importing the same secret again raises the
  * counter and sets the other given values; with `replace` it sets counter and drift too. Another secret is a conflict
  * without `replace`. Without a kind, the secret of an existing key stays as it is.
- * Throws Fault `invalid`, `conflict`; `forbidden` for a change that is not allowed.
+ * Throws Fault `invalid` for a validity that ends before it begins, `conflict`; `forbidden` for a change that is not
+ * allowed.
  * @returns `isNew` is true if there was no OTP key, or one without a secret; `isCreated` if there was none
  */
 export async function importKey(
-  imported: ImportedKey,
+  imported: ValidImport,
   deps: AuthDeps,
 ): Promise<{ readonly key: OtpKey; readonly isNew: boolean; readonly isCreated: boolean }> {
   const { prefix, kind } = imported;
@@ -33,7 +34,6 @@ export async function importKey(
       return { key: created.value, isNew: true, isCreated: true };
     }
     const { next, event, isNew } = await mergeInto(existing.value, imported, deps);
-    if (next === undefined) return { key: existing.value, isNew: false, isCreated: false };
     // An import that is repeated changes nothing, and needs no write.
     const saved = isDeepStrictEqual(next, existing.value) ? existing : await deps.otpkeys.save(existing, next);
     if (saved === undefined) return conflict;
@@ -43,35 +43,29 @@ export async function importKey(
   });
 }
 
-/** Returns the OTP key that an import creates. Throws Fault `invalid`. */
-export async function toNewKey(imported: ImportedKey, deps: AuthDeps): Promise<NewOtpKey> {
-  const { prefix, kind, validity } = imported;
-  const prepared = prepare(imported);
-  const key = changeValidity(newKey(prefix, prepared.parameters, kind), validity);
-  return { ...key, ...(await sealedSecret(prefix, prepared.secret, deps)) };
+/** Returns the OTP key that an import creates. */
+export async function toNewKey({ prefix, kind, validity, prepared }: ValidImport, deps: AuthDeps): Promise<NewOtpKey> {
+  const sealed = await sealedSecret(prefix, prepared.secret, deps);
+  return { ...newKey(prefix, prepared.parameters, kind), ...validity, ...sealed };
 }
 
 /** Checks that an import may change an OTP key as it is now. Throws Fault `invalid`, `conflict`, `forbidden`. */
-export async function checkImport(imported: ImportedKey, deps: AuthDeps): Promise<void> {
+export async function checkImport(imported: ValidImport, deps: AuthDeps): Promise<void> {
   const existing = await deps.otpkeys.find(imported.prefix);
   if (existing !== undefined) await mergeInto(existing.value, imported, deps);
 }
 
-/**
- * Returns an existing OTP key after an import; no `next` if nothing changes. Throws Fault `invalid`, `conflict`,
- * `forbidden`.
- */
+/** Returns an existing OTP key after an import. Throws Fault `invalid`, `conflict`, `forbidden`. */
 async function mergeInto(
   existing: OtpKey,
-  imported: ImportedKey,
+  imported: ValidImport,
   deps: AuthDeps,
-): Promise<{ readonly next?: NewOtpKey; readonly event?: string | undefined; readonly isNew: boolean }> {
-  const merged = await mergeImport(existing, imported, prepare(imported), deps);
+): Promise<{ readonly next: NewOtpKey; readonly event?: string | undefined; readonly isNew: boolean }> {
+  const { key, event } = await mergeSecret(existing, imported, deps);
+  const next = changeValidity(key, imported.validity);
   const isNew = imported.kind !== undefined && existing.kind === undefined;
-  if (merged === undefined) return { isNew };
-  const next = changeValidity(merged.key, imported.validity);
-  if (!isNew && !imported.mayChange) requireHarmless(existing, next, deps);
-  return { next, event: merged.event, isNew };
+  if (!isNew && !imported.mayTakeOver) requireHarmless(existing, next, deps);
+  return { next, event, isNew };
 }
 
 /**
@@ -79,29 +73,24 @@ async function mergeInto(
  * counter beyond what as many uses as a sign-in tolerates would make of it.
  */
 function requireHarmless(existing: OtpKey, next: NewOtpKey, { rules: { windows }, now }: AuthDeps): void {
-  const refuse = (change: string): never => {
-    throw new Fault("forbidden", `To ${change}, the API token needs the role admin.`, { reason: "no_role" });
-  };
-  if (!hasSameValidity(existing, next)) refuse("change the validity of an existing otpkey");
+  if (!hasSameValidity(existing, next)) throw needsAdmin("To change the validity of an existing otpkey");
   const parameters = ["digits", "period", "algorithm"] as const;
   for (const name of parameters)
-    if (next.parameters[name] !== existing.parameters[name]) refuse(`change the ${name} of an existing otpkey`);
+    if (next.parameters[name] !== existing.parameters[name])
+      throw needsAdmin(`To change the ${name} of an existing otpkey`);
   const kind = existing.kind && otpKind(existing.kind);
   if (kind?.checkedBy !== "authentication-server") return;
   const { counter } = kind.advancePastUses(existing.parameters, windows.lookAhead, { now: now(), windows });
-  if (next.parameters.state.counter > counter) refuse("raise the counter of an existing otpkey so far");
+  if (next.parameters.state.counter > counter) throw needsAdmin("To raise the counter of an existing otpkey so far");
 }
 
-/** Returns an existing OTP key after an import; undefined if nothing changes. Throws Fault `conflict`. */
-async function mergeImport(
+/** Returns an existing OTP key with the secret and the parameters of an import. Throws Fault `conflict`. */
+async function mergeSecret(
   existing: OtpKey,
-  { kind, replace, prefix, counter, drift, validity, ...given }: ImportedKey,
-  prepared: ReturnType<typeof prepare>,
+  { kind, replace, prefix, counter, drift, prepared, ...given }: ValidImport,
   deps: AuthDeps,
-): Promise<{ readonly key: NewOtpKey; readonly event?: string } | undefined> {
-  if (kind === undefined) {
-    return Object.keys(validity).length === 0 ? undefined : { key: existing };
-  }
+): Promise<{ readonly key: NewOtpKey; readonly event?: string }> {
+  if (kind === undefined) return { key: existing };
   const isSame = existing.kind === kind ? await hasSecret(existing, prepared.secret, deps) : false;
   if (isSame === true) {
     // Without a given counter the stored one stays: the default, 0, would let used OTPs pass again. The stored drift

@@ -1,19 +1,12 @@
 import pLimit from "p-limit";
-import { Fault, invalidRequest, type Problem } from "../../platform/fault.ts";
-import { attempt, throwOutage } from "../batch.ts";
+import { Fault, invalidRequest } from "../../platform/fault.ts";
+import type { Attributes } from "../attributes/attributes.ts";
+import { createBatch } from "../batch.ts";
 import type { AuthDeps } from "../deps.ts";
-import type { UserRef } from "../users/username.ts";
+import type { OtpKey } from "../store.ts";
 import { checkImport, importKey, toNewKey } from "./import-key.ts";
-import { findOwnerProblem, type ImportedKey, prefixesOf, requireValidImport, unknownUsername } from "./imported-key.ts";
+import { type ImportedKey, prefixesOf, requireValidImport, unknownUsername, type ValidImport } from "./imported-key.ts";
 import { assignKey } from "./manage-otpkeys.ts";
-
-/** An OTP key of a batch. */
-export interface BatchKey extends ImportedKey {
-  /** The user to whom the OTP key is assigned, by name. */
-  readonly owner?: Extract<UserRef, { readonly by: "name" }> | undefined;
-  /** Problems of this element in its list. It is refused with these and all others. */
-  readonly problems?: readonly Problem[] | undefined;
-}
 
 /**
  * What became of an OTP key. `isNew` is true if there was none, or one without a secret. A Fault: nothing of it was
@@ -30,19 +23,20 @@ const concurrency = 16;
  * an earlier one began.
  * Throws Fault `unavailable` if storage or vault is away; some keys may be imported then.
  */
-export async function importKeys(keys: readonly BatchKey[], deps: AuthDeps): Promise<readonly BatchResult[]> {
+export async function importKeys(keys: readonly ImportedKey[], deps: AuthDeps): Promise<readonly BatchResult[]> {
   const owners = await readOwners(keys, deps);
+  const batch = createBatch(deps.log);
   const prepared = await Promise.all(
-    keys.map(key =>
-      attempt(async () => {
-        const { owner, prefix, problems } = key;
-        const prefixes = owner && owners.get(owner.folded);
-        requireValidImport(key, { ownerProblem: owner && findOwnerProblem(prefixes, prefix), problems });
-        prefixes?.add(prefix);
+    keys.map(imported =>
+      batch.run(async () => {
+        const owned = imported.owner && owners.get(imported.owner.folded);
+        const key = requireValidImport(imported, owned);
+        owned?.add(key.prefix);
         return { key, created: await toNewKey(key, deps) };
-      }, deps),
+      }),
     ),
   );
+  batch.throwOutage();
   const accepted = prepared.flatMap(each => (each instanceof Fault ? [] : [each]));
   const outcomes = await deps.otpkeys.createMany(accepted.map(({ created }) => created));
   const createdOf = new Map(accepted.map(({ key }, index) => [key.prefix, outcomes[index]]));
@@ -54,34 +48,32 @@ export async function importKeys(keys: readonly BatchKey[], deps: AuthDeps): Pro
 
   const inTurn = takeTurns();
   const limit = pLimit(concurrency);
-  let outage: Fault | undefined;
-  const finish = (key: BatchKey) =>
-    attempt(async () => {
-      // The other keys would only wait for storage too.
-      if (outage !== undefined) throw outage;
+  const finish = (key: ValidImport) =>
+    batch.run(async () => {
       const outcome = createdOf.get(key.prefix);
       if (outcome?.status === "rejected") throw outcome.reason;
       const isCreated = outcome?.value !== undefined;
       if (!isCreated && key.owner !== undefined) await checkImport(key, deps);
-      if (key.owner !== undefined) await assignImported(key, key.owner, deps);
+      await assignToOwner(key, deps);
       return { isNew: isCreated || (await importKey(key, deps)).isNew };
-    }, deps);
+    });
   const results = await Promise.all(
     prepared.map(async each => {
       if (each instanceof Fault) return each;
       const { key } = each;
       // All assignments of a user change one row, so they would only have conflicts at the same time.
-      const result = await inTurn(key.owner?.folded ?? `/${key.prefix}`, () => limit(() => finish(key)));
-      if (result instanceof Fault && result.kind === "unavailable") outage ??= result;
-      return result;
+      return inTurn(key.owner?.folded ?? `/${key.prefix}`, () => limit(() => finish(key)));
     }),
   );
-  throwOutage(results);
+  batch.throwOutage();
   return results;
 }
 
 /** Reads each named user once. Returns the prefixes of the OTP keys of those who exist, by folded name. */
-async function readOwners(keys: readonly BatchKey[], { users }: AuthDeps): Promise<ReadonlyMap<string, Set<string>>> {
+async function readOwners(
+  keys: readonly ImportedKey[],
+  { users }: AuthDeps,
+): Promise<ReadonlyMap<string, Set<string>>> {
   const names = [...new Set(keys.flatMap(({ owner }) => owner?.folded ?? []))];
   const found = await pLimit(concurrency).map(names, folded => users.find({ by: "name", folded }));
   return new Map(
@@ -103,15 +95,43 @@ function takeTurns() {
 }
 
 /**
- * Assigns an imported OTP key to a user. Imports it again if it was deleted meanwhile. Throws Fault `invalid` if the
- * user was deleted since the check; `forbidden` if another user has the key and `mayShare` is false.
+ * Assigns an imported OTP key to the user that the import names, if any. Imports it again if it was deleted meanwhile.
+ * Throws Fault `invalid` if the user was deleted since the check; `forbidden` if another user has the key and the
+ * caller may not take it over.
  */
-export async function assignImported(imported: ImportedKey, owner: UserRef, deps: AuthDeps): Promise<void> {
+async function assignToOwner(imported: ValidImport, deps: AuthDeps): Promise<void> {
+  const { owner, prefix, mayTakeOver } = imported;
+  if (owner === undefined) return;
   const create = () => importKey(imported, deps);
   try {
-    await assignKey(owner, imported.prefix, deps, { onlyIfFree: !imported.mayShare, create });
+    await assignKey(owner, prefix, deps, { onlyIfFree: !mayTakeOver, create });
   } catch (error) {
     if (!(error instanceof Fault && error.kind === "not_found")) throw error;
     throw invalidRequest([unknownUsername]);
   }
+}
+
+/**
+ * Imports one OTP key, assigns it to the user that the import names, and returns it with its attributes.
+ * Throws Fault `invalid`, `conflict`, `forbidden`.
+ */
+export async function importAndAssign(
+  imported: ImportedKey,
+  deps: AuthDeps,
+): Promise<{ readonly key: OtpKey; readonly attributes: Attributes; readonly isNew: boolean }> {
+  const { owner, prefix } = imported;
+  const { users, otpkeys } = deps;
+  const [user, existing] = await Promise.all([owner && users.find(owner), owner && otpkeys.find(prefix)]);
+  const valid = requireValidImport(imported, user && prefixesOf(user.value));
+  // An OTP key that exists is checked first, then assigned, then changed: an import that is refused changes nothing.
+  if (existing !== undefined) {
+    await checkImport(valid, deps);
+    await assignToOwner(valid, deps);
+  }
+  const { key, isNew, isCreated } = await importKey(valid, deps);
+  const [view] = await Promise.all([
+    isCreated ? undefined : otpkeys.view(prefix),
+    existing === undefined && assignToOwner(valid, deps),
+  ]);
+  return { key, attributes: view?.attributes ?? {}, isNew };
 }

@@ -6,10 +6,13 @@ import { noSuchUser } from "../users/manage-users.ts";
 import type { UserRef } from "../users/username.ts";
 import type { KeyParameters } from "./kinds/contract.ts";
 import type { OtpKindName } from "./kinds/kinds.ts";
-import { looksLikeOtp, type PrefixOrOtp, possiblePrefixes, splitOtp } from "./kinds/split-otp.ts";
-import { parsePrefix } from "./prefix.ts";
+import { looksLikeOtp, type PrefixOrOtp, parsePrefix, possiblePrefixes, splitOtp } from "./kinds/split-otp.ts";
 
 export const noSuchKey = (): Fault => new Fault("not_found", "There is no such otpkey.");
+
+/** Returns the Fault of a call for which the role of the caller is not enough. */
+export const needsAdmin = (change: string): Fault =>
+  new Fault("forbidden", `${change}, the API token needs the role admin.`, { reason: "no_role" });
 
 /** Returns the fault of an assignment. Names no field, because callers name the OTP key by different ones. */
 export const tooManyKeys = (): Fault =>
@@ -42,10 +45,7 @@ export async function assignKey(
   const { create = () => createUnusedKey(prefix, deps) } = options;
   await retryOnConflict(async () => {
     const outcome = await deps.otpkeys.assign(userRef, prefix, options);
-    if (outcome === "taken") {
-      const message = "Another user has the otpkey. To assign it to several users, the API token needs the role admin.";
-      throw new Fault("forbidden", message, { reason: "no_role" });
-    }
+    if (outcome === "taken") throw needsAdmin("Another user has the otpkey. To assign it to several users");
     if (outcome === "no_user") throw noSuchUser();
     if (outcome === "too_many") throw tooManyKeys();
     if (outcome === "assigned") return outcome;
@@ -74,38 +74,6 @@ export async function deleteKey(prefix: string, deps: AuthDeps): Promise<void> {
 }
 
 /**
- * Enables or disables an OTP key. Enabling also revokes its temporary code, and clears the stop, the failures and the
- * throttle of its prefix (A6, A12).
- * Throws Fault `not_found`.
- */
-export async function setKeyEnabled(prefix: string, enabled: boolean, deps: AuthDeps): Promise<void> {
-  await retryOnConflict(async () => {
-    const key = await deps.otpkeys.find(prefix);
-    if (key === undefined) throw noSuchKey();
-    const { stoppedAt: _, temporaryCode: __, ...kept } = key.value;
-    const next = enabled ? { ...kept, failures: 0, stopped: false } : key.value;
-    return (await deps.otpkeys.save(key, { ...next, enabled })) ?? conflict;
-  });
-  // The OTP key is changed now: it has its audit event also if the rest fails.
-  deps.log.info(enabled ? "otpkey_enabled" : "otpkey_disabled", { prefix });
-  if (enabled) await deps.throttles.clear({ kind: "prefix", text: prefix });
-}
-
-/** Time within which a sign-in that passed before its OTP key was disabled has written its session. */
-const signInDurationMs = 1000;
-
-/**
- * Ends the sessions that were opened with a disabled OTP key, also those of former users. Searches a second time for
- * sessions of sign-ins that were in progress.
- */
-export async function endKeySessions(prefix: string, deps: AuthDeps): Promise<void> {
-  const ended = await deps.sessions.endByPrefix(prefix);
-  await deps.sleep(signInDurationMs);
-  const endedLater = await deps.sessions.endByPrefix(prefix);
-  deps.log.info("sessions_ended", { prefix, sessions: ended + endedLater });
-}
-
-/**
  * Assigns the OTP key that a caller names by its prefix or by an OTP of it (A9). Creates no OTP key that is named like
  * an OTP: that would be a second factor which its user does not have.
  * Throws Fault `invalid` for an OTP of no existing OTP key, and as `assignKey`.
@@ -129,11 +97,10 @@ async function findPrefix(otp: string, { otpkeys }: AuthDeps): Promise<string> {
   const whole = parsePrefix(otp);
   const prefixes = [...(whole === undefined ? [] : [whole]), ...possiblePrefixes(otp)];
   const found = await Promise.all(prefixes.map(prefix => otpkeys.find(prefix)));
-  const known = found.flatMap(key => (key === undefined ? [] : [key.value]));
-  const shapes = new Map(known.map(({ prefix, kind, parameters: { digits } }) => [prefix, { kind, digits }]));
-  if (whole !== undefined && shapes.has(whole)) return whole;
-  const split = splitOtp(otp, prefix => shapes.get(prefix));
-  if (split !== undefined) return split.prefix;
+  const known = found.filter(key => key !== undefined);
+  if (whole !== undefined && known.some(({ value }) => value.prefix === whole)) return whole;
+  const split = splitOtp(otp, known);
+  if (split !== undefined) return split.key.value.prefix;
   if (whole === undefined || looksLikeOtp(whole)) throw unknownOtp();
   return whole;
 }

@@ -1,14 +1,16 @@
 import { parentPort, Worker, workerData } from "node:worker_threads";
 import { hashSync } from "bcryptjs";
 import { encrypt } from "unixcrypt";
-import type { ImportedParameters } from "./imported-hash.ts";
 
 // This module is also the code of the thread, so that a bundle has both in one file. Load it on demand only: in a
 // bundle it would otherwise be part of a file that starts the app.
 
-interface CryptInput extends Pick<ImportedParameters, "cost" | "salt"> {
+/** See `ImportedParameters`. */
+interface CryptInput {
   readonly password: string;
   readonly scheme: "bcrypt" | "sha256-crypt" | "sha512-crypt";
+  readonly cost: number;
+  readonly salt: string;
 }
 
 const purpose = "crypt";

@@ -1,4 +1,7 @@
+import { pbkdf2 } from "node:crypto";
+import { promisify } from "node:util";
 import { accepted, type Parsed, refused } from "../../platform/fault.ts";
+import { omitUndefined } from "../../platform/collections.ts";
 import { trimEnd } from "../../platform/text.ts";
 
 export const importedSchemes = [
@@ -77,7 +80,7 @@ function bytesOf(text: string): Buffer | undefined {
 }
 
 /** Returns the bytes in Base64 without padding, as PHC strings have them. */
-export const unpadded = (bytes: Buffer): string => trimEnd(bytes.toString("base64"), "=");
+const unpadded = (bytes: Buffer): string => trimEnd(bytes.toString("base64"), "=");
 
 /** passlib writes `.` for the `+` of base64. */
 function parsePasslib(text: string): Parsed<ImportedHash> {
@@ -85,7 +88,7 @@ function parsePasslib(text: string): Parsed<ImportedHash> {
     /^\$pbkdf2-sha(256|512)\$([1-9][0-9]{0,8})\$([A-Za-z0-9./]{1,172})\$([A-Za-z0-9./]{43,86})$/.exec(text) ?? [];
   const [saltBytes, tagBytes] = [salt, tag].map(each => bytesOf(each.replaceAll(".", "+")));
   if (saltBytes === undefined || tagBytes?.length !== Number(bits) / 8) return malformed;
-  return pbkdf2(bits === "256" ? "pbkdf2-sha256" : "pbkdf2-sha512", Number(cost), saltBytes, tagBytes);
+  return acceptPbkdf2(bits === "256" ? "pbkdf2-sha256" : "pbkdf2-sha512", Number(cost), saltBytes, tagBytes);
 }
 
 function parseDjango(text: string): Parsed<ImportedHash> {
@@ -93,10 +96,10 @@ function parseDjango(text: string): Parsed<ImportedHash> {
     /^pbkdf2_sha256\$([1-9][0-9]{0,8})\$([^$]{1,128})\$([A-Za-z0-9+/]{43})=$/.exec(text) ?? [];
   const tagBytes = bytesOf(tag);
   if (salt === undefined || tagBytes === undefined) return malformed;
-  return pbkdf2("pbkdf2-sha256", Number(cost), Buffer.from(salt, "utf8"), tagBytes);
+  return acceptPbkdf2("pbkdf2-sha256", Number(cost), Buffer.from(salt, "utf8"), tagBytes);
 }
 
-function pbkdf2(
+function acceptPbkdf2(
   scheme: "pbkdf2-sha256" | "pbkdf2-sha512",
   cost: number,
   salt: Buffer,
@@ -137,4 +140,36 @@ function parseArgon2id(text: string): Parsed<ImportedHash> {
     return tooCostly(`m=${memory}, p=${maxArgon2.parallelism}, and m times t ${work}`);
   const parameters = { scheme: "argon2id", cost, salt, memoryCost, parallelism, tagBytes: tagBytes.length } as const;
   return accepted({ parameters, tag });
+}
+
+/** Bytes of the longest password that a crypt scheme hashes: their cost grows with the length. */
+const maxCryptBytes = 128;
+
+/**
+ * Whether the scheme of an imported hash accepts the password. Otherwise the password is wrong and must not be hashed.
+ */
+export const isPossible = (password: string, { scheme }: ImportedParameters): boolean =>
+  !scheme.endsWith("-crypt") || Buffer.byteLength(password) <= maxCryptBytes;
+
+/**
+ * Hashes a password as the server did from which it was imported. The text is hashed as given: the other server did not
+ * normalise it. No scheme computes on the event loop.
+ */
+export async function computeTag(password: string, parameters: ImportedParameters): Promise<string> {
+  const { scheme, cost, salt, memoryCost, parallelism, tagBytes } = parameters;
+  switch (scheme) {
+    case "pbkdf2-sha256":
+      return unpadded(await promisify(pbkdf2)(password, Buffer.from(salt, "base64"), cost, 32, "sha256"));
+    case "pbkdf2-sha512":
+      return unpadded(await promisify(pbkdf2)(password, Buffer.from(salt, "base64"), cost, 64, "sha512"));
+    case "argon2id": {
+      const { hashRaw } = await import("@node-rs/argon2");
+      const given = omitUndefined({ timeCost: cost, memoryCost, parallelism, outputLen: tagBytes });
+      return unpadded(await hashRaw(password, { ...given, salt: Buffer.from(salt, "base64"), algorithm: argon2id }));
+    }
+    default: {
+      const { cryptInThread } = await import("./crypt-thread.ts");
+      return cryptInThread({ password, scheme, cost, salt });
+    }
+  }
 }

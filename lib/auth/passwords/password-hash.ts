@@ -2,9 +2,8 @@ import { createHmac } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import type { KeyRing } from "../../platform/crypto.ts";
 import type { Instant } from "../../platform/time.ts";
-import { computeTag, isPossible } from "./compute-tag.ts";
 import { createHashQueue, type HashQueueOptions, type HashSlot } from "./hash-queue.ts";
-import { argon2id, type ImportedHash, type ImportedParameters } from "./imported-hash.ts";
+import { argon2id, computeTag, type ImportedHash, type ImportedParameters, isPossible } from "./imported-hash.ts";
 import { normalPassword } from "./password.ts";
 
 /** A stored password (A4). */

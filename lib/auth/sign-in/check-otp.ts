@@ -7,16 +7,18 @@ import type { RemoteKind } from "../otpkeys/kinds/contract.ts";
 import { secretContext, secretFromText } from "../otpkeys/kinds/key-secret.ts";
 import { otpKind } from "../otpkeys/kinds/kinds.ts";
 import { possiblePrefixes, splitOtp } from "../otpkeys/kinds/split-otp.ts";
-import { splitTemporaryOtp } from "../otpkeys/kinds/temporary-code.ts";
-import { type KeyVerdict, toTemporaryVerdict, toVerdict } from "../otpkeys/kinds/verdict.ts";
+import { decideTemporaryCode, splitTemporaryOtp } from "../otpkeys/kinds/temporary-code.ts";
 import type { AssignedKey, OtpKey } from "../store.ts";
 import type { Refusal } from "./throttle.ts";
+import { type CodeDecision, type KeyVerdict, toVerdict } from "./verdict.ts";
 
 /** The result of an OTP check. */
 export interface OtpResult {
   readonly outcome: Exclude<KeyVerdict["outcome"], "unavailable"> | "unknown_key" | "not_assigned";
   /** The OTP key that the OTP belongs to. */
   readonly key?: AssignedKey;
+  /** Whether the OTP is valid, and its OTP key is one of the named user. */
+  readonly isGenuine?: boolean;
   /** Whether the row of the OTP key was written. */
   readonly written: boolean;
   /** Whether the OTP was a temporary code. */
@@ -46,7 +48,7 @@ export async function readCandidates(otp: string, { otpkeys }: Pick<AuthDeps, "o
  * named user has its key: otherwise any caller could use up the OTPs of other users.
  * Throws Fault `unavailable` if no validation server responds.
  * @param assigned OTP keys of the named user; they are tried before other keys that match the OTP
- * @param countsAgainstKey whether a wrong OTP counts against the OTP key (A12)
+ * @param isCounted whether a wrong OTP counts against its OTP key, if the named user has it (A12)
  * @param onlyAssigned whether no OTP of another key is checked, not even of a kind that cannot be guessed
  */
 export async function checkOtp(
@@ -54,12 +56,13 @@ export async function checkOtp(
   candidates: OtpCandidates,
   {
     assigned,
-    countsAgainstKey,
+    isCounted,
     onlyAssigned = false,
-  }: { assigned: readonly AssignedKey[]; countsAgainstKey: (key: OtpKey) => boolean; onlyAssigned?: boolean },
+  }: { assigned: readonly AssignedKey[]; isCounted: boolean; onlyAssigned?: boolean },
   deps: AuthDeps,
 ): Promise<OtpResult> {
-  const query = queryOnce(deps);
+  /** A second query would answer REPLAYED_OTP, so a retry takes the verdict of the first. */
+  const queried = new Map<number, Promise<CodeDecision>>();
   let keys = candidates;
   return retryOnConflict(async () => {
     const split = splitByKeys(otp, keys, assigned);
@@ -67,46 +70,31 @@ export async function checkOtp(
     const { stored, code, isTemporary } = split;
     const key = { prefix: stored.value.prefix, id: stored.value.id };
     const found = { key, ...(isTemporary && { isTemporary }) };
-    if (!mayBeChecked(stored.value, assigned, isTemporary || onlyAssigned))
+    const isAssigned = assigned.some(({ id }) => id === key.id);
+    if (!isAssigned && (isTemporary || onlyAssigned || !isUnguessable(stored.value)))
       return { outcome: "not_assigned", ...found, written: false };
-    const progressing = { ...stored.value, state: stored.value.parameters.state };
-    const rules = {
-      countsAgainstKey: countsAgainstKey(stored.value),
+    const decision = isTemporary
+      ? decideTemporaryCode(stored.value.temporaryCode, code, deps.now())
+      : await decide(code, stored.value, deps, queried);
+    const { outcome, next } = toVerdict(stored.value, decision, {
+      isCounted: isCounted && isAssigned,
       stopAfter: deps.rules.keyStopFailures,
+      isTemporary,
       now: deps.now(),
-    };
-    const verdict = isTemporary
-      ? toTemporaryVerdict(progressing, code, rules)
-      : toVerdict(progressing, await decide(code, stored.value, deps, query), rules);
-    const { outcome } = verdict;
+    });
     if (outcome === "unavailable") throw noServerResponds();
-    if (verdict.next === undefined) return { outcome, ...found, written: false };
-    const { state, ...changed } = verdict.next;
-    const isStopping = changed.stopped && !stored.value.stopped;
-    const next = {
-      ...stored.value,
-      ...changed,
-      parameters: { ...stored.value.parameters, state },
-      ...(isStopping && { stoppedAt: deps.now() }),
-      ...(outcome === "valid" && !isTemporary && { lastUsed: deps.now() }),
-      ...(verdict.temporaryCode && { temporaryCode: verdict.temporaryCode }),
-    };
+    if (next === undefined) return { outcome, ...found, written: false };
     if ((await deps.otpkeys.save(stored, next)) !== undefined) {
-      if (isStopping) deps.log.warn("otpkey_stopped", { prefix: key.prefix });
-      return { outcome, ...found, written: true };
+      if (next.stopped && !stored.value.stopped) deps.log.warn("otpkey_stopped", { prefix: key.prefix });
+      return { outcome, ...found, isGenuine: isAssigned && outcome === "valid", written: true };
     }
     keys = await readCandidates(otp, deps);
     return conflict;
   });
 }
 
-/**
- * Whether an OTP of this key may be checked: the named user has the key, or, without `onlyAssigned`, its OTPs cannot be
- * guessed.
- */
-function mayBeChecked({ id, kind: name }: OtpKey, assigned: readonly AssignedKey[], onlyAssigned: boolean): boolean {
-  if (assigned.some(key => key.id === id)) return true;
-  if (onlyAssigned) return false;
+/** Whether this service checks the OTPs of the key, and they cannot be guessed. */
+function isUnguessable({ kind: name }: OtpKey): boolean {
   const kind = name && otpKind(name);
   return kind?.checkedBy === "authentication-server" && !kind.isGuessable;
 }
@@ -133,25 +121,25 @@ function splitByKeys(otp: string, keys: OtpCandidates, assigned: readonly Assign
     const stored = keys.find(({ value }) => value.prefix === temporary.prefix);
     return stored && { stored, code: temporary.code, isTemporary: true };
   }
-  const isAssigned = ({ value }: Stored<OtpKey>) => assigned.some(({ id }) => id === value.id);
-  for (const among of [keys.filter(isAssigned), keys]) {
-    const shaped = among.map(stored => ({ kind: stored.value.kind, digits: stored.value.parameters.digits, stored }));
-    const split = splitOtp(otp, prefix => shaped.find(({ stored }) => stored.value.prefix === prefix));
-    if (split !== undefined) return { stored: split.key.stored, code: split.code, isTemporary: false };
-  }
-  return undefined;
+  const own = keys.filter(({ value }) => assigned.some(({ id }) => id === value.id));
+  const split = splitOtp(otp, own) ?? splitOtp(otp, keys);
+  return split && { stored: split.key, code: split.code, isTemporary: false };
 }
 
-type Decided = Parameters<typeof toVerdict>[1];
-
-/** Sends an OTP of a key to the validation servers. */
-type QueryServers = (code: string, key: OtpKey, kind: RemoteKind) => Promise<Decided>;
-
-async function decide(code: string, key: OtpKey, deps: AuthDeps, query: QueryServers): Promise<Decided> {
+/** @param queried verdicts of the validation servers by the id of the OTP key */
+async function decide(
+  code: string,
+  key: OtpKey,
+  deps: AuthDeps,
+  queried: Map<number, Promise<CodeDecision>>,
+): Promise<CodeDecision> {
   if (key.kind === undefined) return { outcome: "invalid" };
   const kind = otpKind(key.kind);
   if (kind.checkedBy === "validation-server") {
-    const result = await query(code, key, kind);
+    // As the key sent it: an OTP that is typed again under another keyboard layout is the same OTP.
+    const querying = queried.get(key.id) ?? spendAndQuery(key.prefix + code, key.prefix, kind, deps);
+    queried.set(key.id, querying);
+    const result = await querying;
     // The counter does not change, but the row is written: the write fails if the key was disabled during the query.
     return result.outcome === "valid" ? { ...result, nextState: key.parameters.state } : result;
   }
@@ -160,27 +148,16 @@ async function decide(code: string, key: OtpKey, deps: AuthDeps, query: QuerySer
   return kind.decide({ secret, parameters: key.parameters }, code, { now: deps.now(), windows: deps.rules.windows });
 }
 
-/** Caches the validation server's verdict across retries: a second query would answer REPLAYED_OTP. */
-function queryOnce(deps: AuthDeps): QueryServers {
-  const results = new Map<number, Promise<Decided>>();
-  return (code, key, kind) => {
-    // As the key sent it: an OTP that is typed again under another keyboard layout is the same OTP.
-    const result = results.get(key.id) ?? spendAndQuery(key.prefix + code, key, kind, deps);
-    results.set(key.id, result);
-    return result;
-  };
-}
-
 /** Marks an OTP as spent before it is sent to the validation servers: after a time-out it stays spent. */
 async function spendAndQuery(
   otp: string,
-  key: OtpKey,
+  prefix: string,
   kind: RemoteKind,
   { otpkeys, otpPeers, now, rules, log }: AuthDeps,
-): Promise<Decided> {
+): Promise<CodeDecision> {
   const hash = createHash("sha256").update(otp, "utf8").digest("base64url");
-  if (!(await otpkeys.spendOtp(key.prefix, hash, plus(now(), rules.spentOtpMs)))) return { outcome: "replayed" };
+  if (!(await otpkeys.spendOtp(prefix, hash, plus(now(), rules.spentOtpMs)))) return { outcome: "replayed" };
   const { outcome, detail } = await kind.query(otp, otpPeers);
-  log.info("otp_validation", { prefix: key.prefix, outcome, detail });
+  log.info("otp_validation", { prefix, outcome, detail });
   return { outcome };
 }

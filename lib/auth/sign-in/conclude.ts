@@ -1,6 +1,6 @@
-import { omitUndefined } from "../../platform/collections.ts";
 import { Fault } from "../../platform/fault.ts";
 import { warnOnError } from "../../platform/log.ts";
+import { omitUndefined } from "../../platform/collections.ts";
 import type { Stored } from "../../platform/stored.ts";
 import { measure } from "../../platform/telemetry.ts";
 import type { AuthDeps } from "../deps.ts";
@@ -8,18 +8,10 @@ import { OverloadFault } from "../passwords/hash-queue.ts";
 import { createUserSession, endSession } from "../sessions/manage-sessions.ts";
 import type { User, UserSummary } from "../store.ts";
 import { hashUsernameForLog } from "../users/username.ts";
-import type { FactorResults } from "./check-factors.ts";
+import { decideSignIn, type FactorResults, type SignInRefusal } from "./check-factors.ts";
 import { wrongOtp } from "./check-otp.ts";
 import type { Credentials, Identified } from "./identify.ts";
-import {
-  type AttemptReservations,
-  BusyFault,
-  concludeAttempt,
-  padTiming,
-  recordRefusalOnName,
-  uncountAddress,
-} from "./limit-attempts.ts";
-import { decideSignIn, type SignInRefusal } from "./policy.ts";
+import { type AttemptReservations, BusyFault, concludeAttempt, padTiming, recordRefusalOnName, uncountAddress } from "./limit-attempts.ts";
 
 /**
  * The result of a sign-in. The reason is for the audit log only: callers learn "granted" or "not granted" (A2). The

@@ -99,12 +99,12 @@ async function identifyByOtp(otp: string, deps: AuthDeps): Promise<Identified | 
   const found = (await Promise.all(prefixes.map(prefix => deps.otpkeys.findHolders(prefix)))).filter(
     holders => holders !== undefined,
   );
-  const shaped = found.map(holders => {
-    const { prefix, kind, parameters } = holders.key.value;
-    return { prefix, kind, digits: parameters.digits, holders };
-  });
-  const key = splitOtp(otp, prefix => shaped.find(shape => shape.prefix === prefix))?.key.holders;
-  const prefix = key?.key.value.prefix ?? prefixes[0];
+  const own = splitOtp(
+    otp,
+    found.map(({ key }) => key),
+  )?.key;
+  const key = found.find(holders => holders.key === own);
+  const prefix = own?.value.prefix ?? prefixes[0];
   if (prefix === undefined) return undefined;
   return {
     attempt: newAttempt(await readThrottle({ kind: "prefix", text: prefix }, deps), deps),

@@ -36,10 +36,8 @@ export async function validateFactors(userRef: UserRef, given: Given, deps: Auth
 }
 
 async function check({ password, otp }: Given, user: User, candidates: OtpCandidates, deps: AuthDeps) {
-  const { otpkeys: assigned } = user;
   // The password first: if its check fails with an error, as on an overloaded host, the OTP is not used up.
   const validPassword = user.password !== undefined && password ? await deps.hasher.verify(password, user) : false;
-  const result = otp ? await checkOtp(otp, candidates, { assigned, countsAgainstKey: () => false }, deps) : undefined;
-  const validOtp = result?.outcome === "valid" && assigned.some(({ id }) => id === result.key?.id);
-  return { validPassword, validOtp, result };
+  const result = otp ? await checkOtp(otp, candidates, { assigned: user.otpkeys, isCounted: false }, deps) : undefined;
+  return { validPassword, validOtp: result?.isGenuine === true, result };
 }

@@ -1,5 +1,5 @@
-import { createHash } from "node:crypto";
 import * as z from "zod";
+import { createHash } from "node:crypto";
 import { chunksOf } from "../../platform/collections.ts";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
 import { transactionSize } from "../../platform/tables/transaction.ts";

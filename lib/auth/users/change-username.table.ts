@@ -5,16 +5,7 @@ import { newEpoch } from "../storage/ids.ts";
 import { sendNotices } from "../storage/notices.table.ts";
 import type { AuthTables } from "../storage/tables.table.ts";
 import type { User } from "../store.ts";
-import {
-  locateUser,
-  matchesUserRef,
-  readName,
-  readUser,
-  releaseName,
-  removeName,
-  waitOncePerVersion,
-  writeName,
-} from "./names.table.ts";
+import { locateUser, matchesUserRef, readName, readUser, releaseName, removeName, waitOncePerVersion, writeName } from "./names.table.ts";
 import { replaceUser } from "./user-rows.table.ts";
 import { foldUsername, type Username, type UserRef } from "./username.ts";
 

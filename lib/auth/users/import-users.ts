@@ -1,9 +1,9 @@
 import pLimit from "p-limit";
+import { Fault, invalidRequest, type Problem } from "../../platform/fault.ts";
 import { type EachFieldOf, omitUndefined } from "../../platform/collections.ts";
-import { Fault, invalidRequest, isUnavailable, type Problem } from "../../platform/fault.ts";
 import { measure } from "../../platform/telemetry.ts";
 import { type Attributes, attributeOf } from "../attributes/attributes.ts";
-import { attempt, throwOutage } from "../batch.ts";
+import { createBatch } from "../batch.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { ImportedHash } from "../passwords/imported-hash.ts";
 import { parseNewPassword } from "../passwords/password.ts";
@@ -12,7 +12,7 @@ import { type NewUser, unknownOtpkey } from "./insert-user.table.ts";
 import type { Username } from "./username.ts";
 
 /** A user of a batch (A25). */
-export interface ImportedUser {
+interface ImportedUser {
   readonly username: Username;
   /** In clear, empty for a user without a password; or the hash that another server made. */
   readonly password: string | ImportedHash;
@@ -41,14 +41,9 @@ export async function importUsers(
   users: readonly ImportedUser[],
   deps: AuthDeps,
 ): Promise<readonly UserImportResult[]> {
-  let outage: Fault | undefined;
-  const results = await pLimit(concurrency).map(users, async user => {
-    // Without storage, the remaining users would fail as well.
-    const result = outage ?? (await attempt(() => importUser(user, deps), deps));
-    if (isUnavailable(result)) outage ??= result;
-    return result;
-  });
-  throwOutage(results);
+  const batch = createBatch(deps.log);
+  const results = await pLimit(concurrency).map(users, user => batch.run(() => importUser(user, deps)));
+  batch.throwOutage();
   return results;
 }
 

@@ -1,5 +1,5 @@
-import { type EachFieldOf, omitUndefined } from "../../platform/collections.ts";
 import { Fault, invalidRequest, type Problem } from "../../platform/fault.ts";
+import { type EachFieldOf, omitUndefined } from "../../platform/collections.ts";
 import { conflict, retryOnConflict, type Stored } from "../../platform/stored.ts";
 import { confirmWrite } from "../../platform/tables/confirm-write.ts";
 import { mapConcurrently } from "../../platform/tables/row-batches.ts";

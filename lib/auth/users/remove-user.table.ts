@@ -7,16 +7,7 @@ import { indexHints, removeHint } from "../storage/hints.table.ts";
 import { sendNotices } from "../storage/notices.table.ts";
 import { type AuthTables, idKey, newWriteId } from "../storage/tables.table.ts";
 import { locateUser, matchesUserRef, readName, removeName } from "./names.table.ts";
-import {
-  goneColumns,
-  isGone,
-  loginRow,
-  readUserRows,
-  touchAction,
-  type UserRows,
-  userIn,
-  userRow,
-} from "./user-rows.table.ts";
+import { goneColumns, isGone, loginRow, readUserRows, touchAction, type UserRows, userIn, userRow } from "./user-rows.table.ts";
 import { foldUsername, type UserRef } from "./username.ts";
 
 /**

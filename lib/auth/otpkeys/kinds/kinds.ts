@@ -1,7 +1,6 @@
 import type { LocalKind, RemoteKind } from "./contract.ts";
-import { hotp } from "./hotp.ts";
+import { hotp, totp } from "./oath.ts";
 import { remote } from "./remote.ts";
-import { totp } from "./totp.ts";
 import { yubico } from "./yubico.ts";
 
 type OtpKind = LocalKind | RemoteKind;

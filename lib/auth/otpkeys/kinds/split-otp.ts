@@ -1,23 +1,31 @@
 import { accepted, type Parsed, refused } from "../../../platform/fault.ts";
-import { foldPrefix, isPrefix, parsePrefix, prefixMaxLength } from "../prefix.ts";
-import type { CodeFormat } from "./contract.ts";
+import type { Stored } from "../../../platform/stored.ts";
+import type { CodeFormat, KeyParameters } from "./contract.ts";
 import { modhexPattern } from "./encodings.ts";
-import { readOtherLayouts } from "./keyboard-layouts.ts";
 import { type OtpKindName, otpKind, otpKindNames } from "./kinds.ts";
 import { splitTemporaryOtp } from "./temporary-code.ts";
 
-/** An OTP split into prefix and code. */
-interface OtpSplit {
-  readonly prefix: string;
-  readonly code: string;
+/** Maximum length of an OTP key's prefix (A9). */
+export const prefixMaxLength = 32;
+
+/** Folds ASCII upper case only: Unicode folding would turn other characters into letters of a prefix. */
+const foldPrefix = (text: string): string => text.replace(/[A-Z]/g, letter => letter.toLowerCase());
+
+/** Returns whether a folded text is a prefix: 1 to 32 lower-case letters and digits. */
+export const isPrefix = (text: string): boolean => /^[a-z0-9]{1,32}$/.test(text);
+
+/** Parses a prefix from a path segment, a filter or an import. Returns undefined if no OTP key can have it. */
+export function parsePrefix(text: string): string | undefined {
+  if (text.length > prefixMaxLength) return undefined;
+  const prefix = foldPrefix(text);
+  return isPrefix(prefix) ? prefix : undefined;
 }
 
-/**
- * What decides which split matches an OTP key. A key without a kind has no secret yet, and every split matches (A9).
- */
-interface KeyShape {
-  readonly kind?: OtpKindName | undefined;
-  readonly digits?: number | undefined;
+/** What decides which split is one of an OTP key. A key without a kind has no secret yet: every split matches (A9). */
+interface SplitKey {
+  readonly prefix: string;
+  readonly kind?: OtpKindName;
+  readonly parameters: Pick<KeyParameters, "digits">;
 }
 
 /** The code formats of all kinds, without duplicates. */
@@ -35,21 +43,20 @@ export function possiblePrefixes(otp: string): readonly string[] {
 
 /**
  * Splits an OTP by the kind of the OTP key with that prefix. The pattern alone is not enough: 20 characters that end in
- * digits could be 14 and 6, 13 and 7, or 12 and 8. If two keys match, the longer prefix wins; a caller that knows the
- * user passes that user's keys first. The text as it was typed comes before other keyboard layouts, and those count
- * only if they lead to one OTP of one key.
- * @param shapeOf returns the shape of the key with a prefix of `possiblePrefixes`, undefined for an unknown prefix
+ * digits could be 14 and 6, 13 and 7, or 12 and 8. If two keys match, the longer prefix wins. The text as it was typed
+ * comes before other keyboard layouts, and those count only if they lead to one OTP of one key.
+ * @param keys those that have a prefix of `possiblePrefixes`
  */
-export function splitOtp<S extends KeyShape>(
+export function splitOtp<K extends SplitKey>(
   otp: string,
-  shapeOf: (prefix: string) => S | undefined,
-): (OtpSplit & { readonly key: S }) | undefined {
-  const found = new Map<number, OtpSplit & { readonly key: S }>();
+  keys: readonly Stored<K>[],
+): { readonly key: Stored<K>; readonly code: string } | undefined {
+  const found = new Map<number, { readonly key: Stored<K>; readonly code: string }>();
   for (const { prefix, code, format, reading } of candidateSplits(otp)) {
-    const key = shapeOf(prefix);
-    if (key === undefined || !matchesKey(key, format) || found.has(reading)) continue;
-    if (reading === 0) return { prefix, code, key };
-    found.set(reading, { prefix, code, key });
+    const key = keys.find(({ value }) => value.prefix === prefix);
+    if (key === undefined || !matchesKey(key.value, format) || found.has(reading)) continue;
+    if (reading === 0) return { key, code };
+    found.set(reading, { key, code });
   }
   const [only, ...others] = found.values();
   return others.length === 0 ? only : undefined;
@@ -86,7 +93,9 @@ const codeAtEnd = /[0-9]{6}$/;
 export const looksLikeOtp = (text: string): boolean =>
   /^[a-z0-9]{12,}[0-9]{6}$/.test(text) || /^[cbdefghijklnrtuv]{6,}[0-9]{6,8}$/.test(text) || /^[0-9]{14,}$/.test(text);
 
-interface CandidateSplit extends OtpSplit {
+interface CandidateSplit {
+  readonly prefix: string;
+  readonly code: string;
   readonly format: CodeFormat;
   /** 0: the text as it was typed. Others: one number for each keyboard layout. */
   readonly reading: number;
@@ -122,7 +131,7 @@ function isSame(one: CodeFormat, other: CodeFormat): boolean {
   return one.length === other.length && one.alphabet === other.alphabet;
 }
 
-function matchesKey({ kind, digits }: KeyShape, format: CodeFormat): boolean {
+function matchesKey({ kind, parameters: { digits } }: SplitKey, format: CodeFormat): boolean {
   if (kind === undefined) return true;
   return (
     otpKind(kind).codeFormats.some(own => isSame(own, format)) && (digits === undefined || digits === format.length)
@@ -144,3 +153,42 @@ const ignored = /[\s\p{Cf}]/gu;
  */
 export const readOtp = (text: string): string =>
   text.length > maxTypedLength || text.search(ignored) === -1 ? text : text.replaceAll(ignored, "");
+
+/**
+ * OTP keys send positions on a keyboard, as if its layout were the US one. Each layout has the characters that appear
+ * instead of the letters of modhex and of the digits.
+ */
+interface Layout {
+  readonly letters: string;
+  readonly digits: string;
+}
+
+const us: Layout = { letters: "cbdefghijklnrtuv", digits: "0123456789" };
+
+const layouts: readonly Layout[] = [
+  { letters: "jxe.uidchtnbpygk", digits: us.digits }, // Dvorak
+  { letters: "cbsftdhuneikpglv", digits: us.digits }, // Colemak
+  { letters: us.letters, digits: "à&é\"'(-è_ç" }, // AZERTY, lower case and with caps lock
+  { letters: us.letters, digits: "À&É\"'(-È_Ç" },
+  { letters: us.letters, digits: '=!"§$%&/()' }, // QWERTZ with caps lock; without it as US
+];
+
+const readers = layouts.map(({ letters, digits }) => {
+  const map = new Map([...(letters + digits)].map((typed, index) => [typed, (us.letters + us.digits).charAt(index)]));
+  return (text: string): string | undefined => {
+    let read = "";
+    for (const character of text) {
+      const meant = map.get(character);
+      if (meant === undefined) return undefined;
+      read += meant;
+    }
+    return read;
+  };
+});
+
+/** Returns what an OTP key sent if a text was typed under another keyboard layout: at most one text for each layout. */
+function readOtherLayouts(text: string): readonly string[] {
+  const folded = foldPrefix(text);
+  const read = readers.map(reader => reader(folded)).filter(meant => meant !== undefined);
+  return [...new Set(read)].filter(meant => meant !== folded);
+}

@@ -1,7 +1,6 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Instant } from "../../../platform/time.ts";
 import { readTypedCode } from "../../passwords/typed-code.ts";
-import { foldPrefix } from "../prefix.ts";
 
 /**
  * The stored temporary code of a lost OTP key. Without `hash` no code is accepted; the user still needs an OTP to sign
@@ -21,7 +20,7 @@ export interface TemporaryCode {
 export function splitTemporaryOtp(otp: string): { readonly prefix: string; readonly code: string } | undefined {
   if (otp.length > 64) return undefined;
   const [, prefix = "", code] = /^([a-z0-9]{1,32})-([a-z0-9]{4}(?:-[a-z0-9]{4}){3})$/i.exec(otp) ?? [];
-  return code === undefined ? undefined : { prefix: foldPrefix(prefix), code };
+  return code === undefined ? undefined : { prefix: prefix.toLowerCase(), code };
 }
 
 /** Returns the stored form of a code. */
@@ -31,15 +30,16 @@ export const hashTemporaryCode = (code: string): string =>
 /** Returns a stored code without its hash, after it was revoked, used up or expired. Its user still needs an OTP. */
 export const withoutHash = ({ usesLeft, validUntil }: TemporaryCode): TemporaryCode => ({ usesLeft, validUntil });
 
-/** Checks a code. @returns the outcome, and the code as it is stored after its use if it is valid */
+/** Checks a code of an OTP key that may have none. @returns the outcome, and the code as it is stored after its use if it is valid */
 export function decideTemporaryCode(
-  stored: TemporaryCode,
+  stored: TemporaryCode | undefined,
   code: string,
   now: Instant,
 ): {
   readonly outcome: "valid" | "invalid" | "code_used_up" | "code_expired";
   readonly temporaryCode?: TemporaryCode;
 } {
+  if (stored === undefined) return { outcome: "invalid" };
   if (stored.usesLeft === 0) return { outcome: "code_used_up" };
   if (stored.hash === undefined || now >= stored.validUntil) return { outcome: "code_expired" };
   const [expected, given] = [Buffer.from(stored.hash), Buffer.from(hashTemporaryCode(code))];

@@ -20,11 +20,7 @@ export const yubico: LocalKind = {
     const problems = draftProblems(draft, {
       secret: { min: 16, max: 16 },
       privateId: { min: 6, max: 6 },
-      digits: "absent",
-      period: "absent",
-      algorithm: "absent",
       counter: { min: 0, max: maxUses },
-      drift: "absent",
     });
     const { secret, privateId, counter = 0 } = draft;
     if (problems.length > 0 || secret === undefined || privateId === undefined) return { ok: false, problems };

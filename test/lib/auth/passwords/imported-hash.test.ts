@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { computeTag } from "../../../../lib/auth/passwords/compute-tag.ts";
 import { OverloadFault } from "../../../../lib/auth/passwords/hash-queue.ts";
-import { type ImportedHash, parseImportedHash } from "../../../../lib/auth/passwords/imported-hash.ts";
+import { computeTag, type ImportedHash, parseImportedHash } from "../../../../lib/auth/passwords/imported-hash.ts";
 import type { PasswordHashOptions } from "../../../../lib/auth/passwords/password-hash.ts";
 import { hours, type Instant, instant, plus } from "../../../../lib/platform/time.ts";
 import { cheapHasher } from "../../../support/auth/cheap-hashes.ts";
+
 import made from "../../../support/auth/imported-hashes.json" with { type: "json" };
 
 /** Of the documentation of passlib and of the reference implementation of Argon2; the password is `password`. */

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
+import { otpPolicies } from "../../../../lib/auth/settings.ts";
 import {
   decideSignIn,
   isPasswordSatisfied,
-  otpPolicies,
   type SignInFacts,
   type SignInRules,
-} from "../../../../lib/auth/sign-in/policy.ts";
+} from "../../../../lib/auth/sign-in/check-factors.ts";
 
 const passwords = ["right", "wrong", "absent"] as const;
 const otps = ["valid", "refused", "absent"] as const;

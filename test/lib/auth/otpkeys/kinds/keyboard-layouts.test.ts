@@ -21,8 +21,12 @@ const yubico = { kind: "yubico" } as const;
 const hotp = { kind: "hotp", digits: 6 } as const;
 type Shape = typeof yubico | typeof hotp;
 const cutOf = (otp: string, known: Readonly<Record<string, Shape>>) => {
-  const split = splitOtp(otp, each => known[each]);
-  return split && [split.prefix, split.code];
+  const keys = Object.entries(known).map(([prefix, { kind, ...parameters }]) => ({
+    value: { prefix, kind, parameters },
+    version: "",
+  }));
+  const split = splitOtp(otp, keys);
+  return split && [split.key.value.prefix, split.code];
 };
 
 describe("an OTP that is typed under another keyboard layout", () => {

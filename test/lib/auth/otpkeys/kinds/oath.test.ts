@@ -9,8 +9,7 @@ import type {
   LocalKind,
   OtpWindows,
 } from "../../../../../lib/auth/otpkeys/kinds/contract.ts";
-import { hotp } from "../../../../../lib/auth/otpkeys/kinds/hotp.ts";
-import { totp } from "../../../../../lib/auth/otpkeys/kinds/totp.ts";
+import { hotp, totp } from "../../../../../lib/auth/otpkeys/kinds/oath.ts";
 import { instant } from "../../../../../lib/platform/time.ts";
 import { forAll } from "../../../../support/for-all.ts";
 import { whereInstalled } from "../../../../support/where-installed.ts";

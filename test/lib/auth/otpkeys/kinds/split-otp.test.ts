@@ -2,24 +2,28 @@ import * as fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import {
   looksLikeOtp,
+  parsePrefix,
   parsePrefixOrOtp,
   possiblePrefixes,
   splitOtp,
 } from "../../../../../lib/auth/otpkeys/kinds/split-otp.ts";
-import { parsePrefix } from "../../../../../lib/auth/otpkeys/prefix.ts";
 import { forAll } from "../../../../support/for-all.ts";
 
-type KeyShape = NonNullable<ReturnType<Parameters<typeof splitOtp>[1]>>;
+interface KeyShape {
+  readonly kind?: "hotp" | "totp" | "yubico" | "remote";
+  readonly digits?: number;
+}
 const modhex = "hknhfjbrjnlnldnhcujvddbikngjrtgh";
-const keys =
-  (known: Readonly<Record<string, KeyShape>>) =>
-  (prefix: string): KeyShape | undefined =>
-    Object.hasOwn(known, prefix) ? known[prefix] : undefined;
+const keys = (known: Readonly<Record<string, KeyShape>>) =>
+  Object.entries(known).map(([prefix, { kind, digits }]) => ({
+    value: { prefix, ...(kind && { kind }), parameters: digits === undefined ? {} : { digits } },
+    version: "",
+  }));
 const six = { kind: "hotp", digits: 6 } as const;
 const eight = { kind: "hotp", digits: 8 } as const;
 const found = (otp: string, known: Readonly<Record<string, KeyShape>>) => {
   const split = splitOtp(otp, keys(known));
-  return split && [split.prefix, split.code];
+  return split && [split.key.value.prefix, split.code];
 };
 
 describe("an OTP is split by the known kind of the key with that prefix", () => {

@@ -3,11 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { otpKind } from "../../../../../lib/auth/otpkeys/kinds/kinds.ts";
-import {
-  createValidationClient,
-  readSigned,
-  signatureOf,
-} from "../../../../../lib/auth/otpkeys/kinds/validation-client.ts";
+import { createValidationClient, readSigned, signatureOf } from "../../../../../lib/auth/otpkeys/kinds/remote.ts";
 import { testTools } from "../../../../support/connector/peer-tools.ts";
 import { deadAddress } from "../../../../support/dead-address.ts";
 

@@ -1,12 +1,21 @@
 import { describe, expect, it } from "vitest";
-import { type KeyVerdict, toVerdict } from "../../../../../lib/auth/otpkeys/kinds/verdict.ts";
+import { type KeyVerdict, toVerdict } from "../../../../lib/auth/sign-in/verdict.ts";
 
 const state = { counter: 5 };
 const nextState = { counter: 6 };
-const key = { state, failures: 3, stopped: false, enabled: true };
+const key = {
+  id: 1,
+  prefix: "ubhe0001",
+  createdAt: "2030-01-01T00:00:00.000Z",
+  parameters: { digits: 6, state },
+  failures: 3,
+  stopped: false,
+  enabled: true,
+};
 const now = "2031-01-01T00:00:00.000Z";
-const counted = { countsAgainstKey: true, stopAfter: 100, now };
-const uncounted = { countsAgainstKey: false, stopAfter: 100, now };
+const counted = { isCounted: true, isTemporary: false, stopAfter: 100, now };
+const uncounted = { ...counted, isCounted: false };
+const used = { parameters: { digits: 6, state: nextState } };
 const valid = { outcome: "valid", nextState } as const;
 const wrong = ["out_of_step", "replayed", "invalid"] as const;
 
@@ -14,26 +23,30 @@ describe("an OTP of an enabled key", () => {
   it("that is genuine is used up; success clears the failures", () => {
     expect(toVerdict(key, valid, counted)).toEqual({
       outcome: "valid",
-      next: { state: nextState, failures: 0, stopped: false },
+      next: { ...key, ...used, failures: 0, lastUsed: now },
     });
   });
 
   it("that is genuine is used up where nothing counts too, and the failures stay", () => {
     expect(toVerdict(key, valid, uncounted)).toEqual({
       outcome: "valid",
-      next: { state: nextState, failures: 3, stopped: false },
+      next: { ...key, ...used, lastUsed: now },
     });
   });
 
   it.each(wrong)("that is %s counts where it may", outcome => {
-    expect(toVerdict(key, { outcome }, counted)).toEqual({ outcome, next: { state, failures: 4, stopped: false } });
+    expect(toVerdict(key, { outcome }, counted)).toEqual({ outcome, next: { ...key, failures: 4 } });
     expect(toVerdict(key, { outcome }, uncounted)).toEqual({ outcome });
   });
 
   it("that is too far ahead is remembered, counted or not", () => {
     const ahead = { outcome: "out_of_step", nextState: { counter: 5, resync: 40 } } as const;
-    expect(toVerdict(key, ahead, uncounted).next?.state).toEqual(ahead.nextState);
-    expect(toVerdict(key, ahead, counted).next).toEqual({ state: ahead.nextState, failures: 4, stopped: false });
+    expect(toVerdict(key, ahead, uncounted).next?.parameters.state).toEqual(ahead.nextState);
+    expect(toVerdict(key, ahead, counted).next).toEqual({
+      ...key,
+      parameters: { digits: 6, state: ahead.nextState },
+      failures: 4,
+    });
   });
 
   it("without a verdict changes nothing", () => {
@@ -42,8 +55,8 @@ describe("an OTP of an enabled key", () => {
 
   it.each(wrong)("that is %s stops the key at the hundredth in a row, not before", outcome => {
     const at = (failures: number) => toVerdict({ ...key, failures }, { outcome }, counted).next;
-    expect(at(98)).toEqual({ state, failures: 99, stopped: false });
-    expect(at(99)).toEqual({ state, failures: 100, stopped: true });
+    expect(at(98)).toEqual({ ...key, failures: 99 });
+    expect(at(99)).toEqual({ ...key, failures: 100, stopped: true, stoppedAt: now });
   });
 });
 
@@ -55,9 +68,8 @@ describe("an OTP of a key that never verifies", () => {
     ["stopped", { ...key, failures: 100, stopped: true }],
     ["disabled", { ...key, failures: 100, stopped: true, enabled: false }],
   ] as const)("that is %s is used up all the same, and nothing counts", (outcome, closed) => {
-    const { failures, stopped } = closed;
     for (const counts of [counted, uncounted]) {
-      expect(toVerdict(closed, valid, counts)).toEqual({ outcome, next: { state: nextState, failures, stopped } });
+      expect(toVerdict(closed, valid, counts)).toEqual({ outcome, next: { ...closed, ...used } });
       expect(toVerdict(closed, { outcome: "invalid" }, counts)).toEqual({ outcome });
     }
   });
