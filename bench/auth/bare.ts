@@ -3,7 +3,7 @@ import { odata, TableClient } from "@azure/data-tables";
 import { app, type HttpRequest, type HttpResponseInit } from "@azure/functions";
 import { hash, verify } from "@node-rs/argon2";
 import { defaultCost } from "../../lib/auth/passwords/password-hash.ts";
-import { sessionPartition } from "../../lib/auth/sessions/session.ts";
+import { sessionPartition } from "../../lib/auth/sessions/sessions.table.ts";
 import { createSealer } from "../../lib/platform/crypto.ts";
 import { password } from "./password.ts";
 

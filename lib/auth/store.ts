@@ -1,12 +1,13 @@
-import type { Stored } from "../platform/stored.ts";
+import * as z from "zod";
+import { type Immutable, type Stored, storedInstant } from "../platform/stored.ts";
 import type { Instant } from "../platform/time.ts";
 import type { Attributes } from "./attributes/attributes.ts";
-import type { KeyParameters } from "./otpkeys/kinds/contract.ts";
-import type { OtpKindName } from "./otpkeys/kinds/kinds.ts";
-import type { TemporaryCode } from "./otpkeys/kinds/temporary-code.ts";
+import { parametersSchema } from "./otpkeys/kinds/contract.ts";
+import { otpKindNames } from "./otpkeys/kinds/kinds.ts";
+import { temporaryCodeSchema } from "./otpkeys/kinds/temporary-code.ts";
 import type { ImportedParameters } from "./passwords/imported-hash.ts";
-import type { PasswordCode } from "./passwords/password-code.ts";
-import type { StoredPassword } from "./passwords/password-hash.ts";
+import { passwordCodeSchema } from "./passwords/password-code.ts";
+import { passwordSchema } from "./passwords/password-hash.ts";
 import type { Throttle } from "./sign-in/throttle.ts";
 import type { UserRef } from "./users/username.ts";
 
@@ -15,24 +16,29 @@ export interface UserSummary {
   readonly name: string;
 }
 
-export interface User extends UserSummary {
-  /** Absent: the user has no password. */
-  readonly password?: StoredPassword;
-  /** In place of a password, after a reset with a code. */
-  readonly passwordCode?: PasswordCode;
-  /** Credential epoch: 48 random bits, new with every change that ends the user's sessions. */
-  readonly epoch: number;
-  /** False: no sign-in is granted. */
-  readonly enabled: boolean;
-  readonly otpkeys: readonly AssignedKey[];
-  readonly createdAt: Instant;
-}
+const id = z.int().positive();
 
-/** An assigned OTP key. A key that was created later with the same prefix has another id and is not assigned. */
-export interface AssignedKey {
-  readonly prefix: string;
-  readonly id: number;
-}
+/** The OTP keys of a user. One that was created later with the same prefix has another id and is not assigned. */
+export const assignedSchema = z.lazy(() => z.array(z.object({ prefix: z.string(), id })));
+export type AssignedKey = Immutable<z.output<typeof assignedSchema>[number]>;
+
+/** Returns the schema of a user. */
+export const userSchema = () =>
+  z.object({
+    id,
+    name: z.string(),
+    /** Absent: the user has no password. */
+    password: passwordSchema.exactOptional(),
+    /** In place of a password, after a reset with a code. */
+    passwordCode: passwordCodeSchema.exactOptional(),
+    /** Credential epoch: 48 random bits, new with every change that ends the user's sessions. */
+    epoch: z.int().nonnegative(),
+    /** False: no sign-in is granted. */
+    enabled: z.boolean(),
+    otpkeys: assignedSchema,
+    createdAt: storedInstant,
+  });
+export type User = Immutable<z.output<ReturnType<typeof userSchema>>>;
 
 /** Maximum number of OTP keys of a user. They are one column of the user's row. */
 export const maxAssignedKeys = 256;
@@ -116,31 +122,34 @@ export type AttributeOwner =
   | { readonly user?: undefined; readonly prefix: string }
   | { readonly user: UserRef; readonly prefix: string };
 
-export interface OtpKey {
-  readonly id: number;
-  readonly prefix: string;
-  /** Absent: no secret was imported yet. */
-  readonly kind?: OtpKindName;
-  readonly enabled: boolean;
-  /** Number of wrong OTPs in a row. */
-  readonly failures: number;
-  /** Whether wrong OTPs stopped the OTP key until an administrator enables it again. */
-  readonly stopped: boolean;
-  /** Time at which the OTP key was stopped; absent if it is not stopped. */
-  readonly stoppedAt?: Instant;
-  /** Time of the last valid OTP; absent if there was none. */
-  readonly lastUsed?: Instant;
-  /** OTPs are accepted from this time on; absent: no limit. */
-  readonly validFrom?: Instant;
-  /** OTPs are accepted until before this time; absent: no limit. */
-  readonly validUntil?: Instant;
-  /** Replaces the OTPs of a lost key, which is disabled; absent: none was issued since the key was enabled. */
-  readonly temporaryCode?: TemporaryCode;
-  readonly parameters: KeyParameters;
-  /** Encrypted for storage. */
-  readonly sealedSecret?: string;
-  readonly createdAt: Instant;
-}
+/** Returns the schema of an OTP key. */
+export const otpKeySchema = () =>
+  z.object({
+    id,
+    prefix: z.string(),
+    /** Absent: no secret was imported yet. */
+    kind: z.enum(otpKindNames).exactOptional(),
+    enabled: z.boolean(),
+    /** Number of wrong OTPs in a row. */
+    failures: z.int().nonnegative(),
+    /** Whether wrong OTPs stopped the OTP key until an administrator enables it again. */
+    stopped: z.boolean(),
+    /** Time at which the OTP key was stopped; absent if it is not stopped. */
+    stoppedAt: storedInstant.exactOptional(),
+    /** Time of the last valid OTP; absent if there was none. */
+    lastUsed: storedInstant.exactOptional(),
+    /** OTPs are accepted from this time on; absent: no limit. */
+    validFrom: storedInstant.exactOptional(),
+    /** OTPs are accepted until before this time; absent: no limit. */
+    validUntil: storedInstant.exactOptional(),
+    /** Replaces the OTPs of a lost key, which is disabled; absent: none was issued since the key was enabled. */
+    temporaryCode: temporaryCodeSchema.exactOptional(),
+    parameters: parametersSchema,
+    /** Encrypted for storage. */
+    sealedSecret: z.string().exactOptional(),
+    createdAt: storedInstant,
+  });
+export type OtpKey = Immutable<z.output<ReturnType<typeof otpKeySchema>>>;
 
 export type NewOtpKey = Omit<OtpKey, "id" | "createdAt">;
 

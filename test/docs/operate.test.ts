@@ -79,10 +79,7 @@ describe("docs/operate.md", () => {
       ...union(policy, /type SignInRefusal =\s+([^;]+);/),
       ...union(signIn, /reason: SignInRefusal \| ([^;}]+)[;}]/),
     ];
-    const outcomes = [
-      ...union(verdict, /outcome:\s+([^;]+);/),
-      ...union(verdict, /type InactiveReason = ([^;]+);/),
-    ];
+    const outcomes = [...union(verdict, /outcome:\s+([^;]+);/), ...union(verdict, /type InactiveReason = ([^;]+);/)];
     expect([reasons.length, outcomes.length]).toEqual([8, 11]);
     const inTable = (name: string) => new RegExp(`^\\|[^|]*\`${name}\``, "m").test(runbooks);
     for (const name of [

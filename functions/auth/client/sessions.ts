@@ -7,11 +7,11 @@ import {
   sessionCookie,
 } from "../../../lib/auth/sessions/cookies.ts";
 import { type LiveSession, rememberDevice } from "../../../lib/auth/sessions/manage-sessions.ts";
-import { unixSeconds } from "../../../lib/auth/sessions/session.ts";
 import { changeRequired, invalidCredentials } from "../../../lib/auth/sign-in/change-password.ts";
 import { signIn } from "../../../lib/auth/sign-in/sign-in.ts";
 import { ok } from "../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
+import type { Instant } from "../../../lib/platform/time.ts";
 import type { AuthContext } from "../context.ts";
 import { deviceHeader, loginFields } from "./credentials.ts";
 
@@ -76,6 +76,9 @@ const statusBody = z
     _creation_time: z.number().describe("Time of the login in Unix seconds."),
   })
   .meta({ id: "SessionStatus" });
+
+/** Returns Unix seconds with a fraction. */
+export const unixSeconds = (time: Instant): number => Date.parse(time) / 1000;
 
 /** Returns the session (specification sections 2 and 4). */
 export const getStatus = endpoint({

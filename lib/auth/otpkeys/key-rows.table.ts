@@ -1,12 +1,9 @@
-import * as z from "zod";
-import { type Stored, storedInstant } from "../../platform/stored.ts";
-import { rowColumns, schemaOf } from "../../platform/tables/row-columns.ts";
+import type { Stored } from "../../platform/stored.ts";
+import { rowColumns } from "../../platform/tables/row-columns.ts";
 import type { Row } from "../../platform/tables/tables.ts";
 import { attributesRow } from "../attributes/attribute-rows.table.ts";
 import { type AuthTables, schemaVersion } from "../storage/tables.table.ts";
-import type { OtpKey } from "../store.ts";
-import { totpAlgorithms } from "./kinds/contract.ts";
-import { otpKindNames } from "./kinds/kinds.ts";
+import { type OtpKey, otpKeySchema } from "../store.ts";
 
 export const keyRow = "key";
 
@@ -16,35 +13,7 @@ export const keyPartition = (prefix: string): string => prefix;
 /** The columns of the row `key`. Its partition is the prefix. */
 export const otpKeyColumns = rowColumns<OtpKey, "prefix">(
   { kind: "otpkey", version: schemaVersion, keyed: ["prefix"] },
-  () => {
-    const count = z.int().nonnegative();
-    const text = z.string();
-    return schemaOf<OtpKey>()(
-      z.object({
-        id: z.int().positive(),
-        prefix: text,
-        kind: z.enum(otpKindNames).exactOptional(),
-        enabled: z.boolean(),
-        failures: count,
-        stopped: z.boolean(),
-        stoppedAt: storedInstant.exactOptional(),
-        lastUsed: storedInstant.exactOptional(),
-        validFrom: storedInstant.exactOptional(),
-        validUntil: storedInstant.exactOptional(),
-        temporaryCode: z
-          .object({ hash: text.exactOptional(), usesLeft: count, validUntil: storedInstant })
-          .exactOptional(),
-        parameters: z.object({
-          digits: count.exactOptional(),
-          period: count.exactOptional(),
-          algorithm: z.enum(totpAlgorithms).exactOptional(),
-          state: z.object({ counter: z.int(), resync: z.int().exactOptional(), drift: z.int().exactOptional() }),
-        }),
-        sealedSecret: text.exactOptional(),
-        createdAt: storedInstant,
-      }),
-    );
-  },
+  otpKeySchema,
 );
 
 /** Returns the OTP key of a row `key`. */

@@ -154,7 +154,7 @@ export async function removeExpiredCode(tables: AuthTables, indexRow: Row): Retu
 }
 
 /** The row of an OTP that was used, under its prefix and its hash. */
-export const spentColumns = rowColumns<{ ends: Instant }>({ kind: "spent OTP", version: schemaVersion }, () =>
+export const spentColumns = rowColumns({ kind: "spent OTP", version: schemaVersion }, () =>
   z.object({ ends: storedInstant }),
 );
 

@@ -1,7 +1,9 @@
+import * as z from "zod";
 import { pbkdf2 } from "node:crypto";
 import { promisify } from "node:util";
 import { accepted, type Parsed, refused } from "../../platform/fault.ts";
 import { omitUndefined } from "../../platform/collections.ts";
+import type { Immutable } from "../../platform/stored.ts";
 import { trimEnd } from "../../platform/text.ts";
 
 export const importedSchemes = [
@@ -19,19 +21,22 @@ export const argon2id = 2;
 type ImportedScheme = (typeof importedSchemes)[number];
 
 /** How another server hashed a password: its hash without the tag. */
-export interface ImportedParameters {
-  readonly scheme: ImportedScheme;
-  /** Iterations or rounds; passes of argon2id; of bcrypt the base-2 logarithm of the rounds. */
-  readonly cost: number;
-  /** Of SHA-crypt and bcrypt in their own alphabet, of the others base64 without padding. */
-  readonly salt: string;
-  /** Of argon2id, in KiB. */
-  readonly memoryCost?: number;
-  /** Of argon2id. */
-  readonly parallelism?: number;
-  /** Of argon2id. Other schemes have one length. */
-  readonly tagBytes?: number;
-}
+export const importedSchema = z.lazy(() =>
+  z.object({
+    scheme: z.enum(importedSchemes),
+    /** Iterations or rounds; passes of argon2id; of bcrypt the base-2 logarithm of the rounds. */
+    cost: z.int(),
+    /** Of SHA-crypt and bcrypt in their own alphabet, of the others base64 without padding. */
+    salt: z.string(),
+    /** Of argon2id, in KiB. */
+    memoryCost: z.int().exactOptional(),
+    /** Of argon2id. */
+    parallelism: z.int().exactOptional(),
+    /** Of argon2id. Other schemes have one length. */
+    tagBytes: z.int().exactOptional(),
+  }),
+);
+export type ImportedParameters = Immutable<z.output<typeof importedSchema>>;
 
 /** A hash that another server made. */
 export interface ImportedHash {

@@ -1,4 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
+import * as z from "zod";
+import { type Immutable, storedInstant } from "../../platform/stored.ts";
 import { hours, type Instant, type Now, plus } from "../../platform/time.ts";
 import type { KeyedHash } from "../storage/keyed-hash.ts";
 import { createTypedCode, readTypedCode } from "./typed-code.ts";
@@ -7,12 +9,15 @@ import { createTypedCode, readTypedCode } from "./typed-code.ts";
  * The stored one-time code of a reset, in place of a password. Without `hash` no code is accepted; the user then needs
  * another reset. While it is there, an OTP alone is not sufficient to sign in.
  */
-export interface PasswordCode {
-  /** Keyed hash of the user's id and the code. */
-  readonly hash?: string;
-  readonly triesLeft: number;
-  readonly validUntil: Instant;
-}
+export const passwordCodeSchema = z.lazy(() =>
+  z.object({
+    /** Keyed hash of the user's id and the code. */
+    hash: z.string().exactOptional(),
+    triesLeft: z.int().nonnegative(),
+    validUntil: storedInstant,
+  }),
+);
+export type PasswordCode = Immutable<z.output<typeof passwordCodeSchema>>;
 
 /** The time to hand the code over and to use it. */
 const validMs = hours(1);

@@ -1,25 +1,30 @@
+import * as z from "zod";
 import { createHmac } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import type { KeyRing } from "../../platform/crypto.ts";
+import type { Immutable } from "../../platform/stored.ts";
 import type { Instant } from "../../platform/time.ts";
 import { createHashQueue, type HashQueueOptions, type HashSlot } from "./hash-queue.ts";
-import { argon2id, computeTag, type ImportedHash, type ImportedParameters, isPossible } from "./imported-hash.ts";
+import { argon2id, computeTag, type ImportedHash, importedSchema, isPossible } from "./imported-hash.ts";
 import { normalPassword } from "./password.ts";
 
 /** A stored password (A4). */
-export interface StoredPassword {
-  /** PHC string: scheme, cost, salt and tag. */
-  readonly hash: string;
-  /** Version of the pepper that the hash contains. */
-  readonly pepper: string;
-  /**
-   * Present until the first sign-in with an imported hash: `hash` is then that of the imported tag instead of the
-   * password.
-   */
-  readonly imported?: ImportedParameters;
-  /** Present: the user must change the password before the next session. */
-  readonly mustChange?: true;
-}
+export const passwordSchema = z.lazy(() =>
+  z.object({
+    /** PHC string: scheme, cost, salt and tag. */
+    hash: z.string(),
+    /** Version of the pepper that the hash contains. */
+    pepper: z.string(),
+    /**
+     * Present until the first sign-in with an imported hash: `hash` is then that of the imported tag instead of the
+     * password.
+     */
+    imported: importedSchema.exactOptional(),
+    /** Present: the user must change the password before the next session. */
+    mustChange: z.literal(true).exactOptional(),
+  }),
+);
+export type StoredPassword = Immutable<z.output<typeof passwordSchema>>;
 
 /** The user whose password is checked. Without a password none is right. */
 interface PasswordOwner {

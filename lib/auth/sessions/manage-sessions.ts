@@ -3,7 +3,7 @@ import { conflict, retryOnConflict, type Stored } from "../../platform/stored.ts
 import type { AuthDeps } from "../deps.ts";
 import type { User } from "../store.ts";
 import { deviceNumbers, isDeviceOf } from "./device-token.ts";
-import { accessToStore, createSession, isLive, type Session, type SessionKey, sessionKey } from "./session.ts";
+import { createSession, isLive, isTouchDue, type Session, type SessionKey, sessionKey } from "./sessions.table.ts";
 
 /** A valid session with its user (A15). */
 export interface LiveSession {
@@ -47,9 +47,8 @@ export async function findLiveSession(
   const { session, user } = await sessions.find(key);
   if (session === undefined || user === undefined) return undefined;
   if (!isLive(session.value, user.value, now(), rules.session)) return undefined;
-  const accessedAt = touch ? accessToStore(session.value, now(), rules.session) : undefined;
-  if (accessedAt === undefined) return { key, session, user };
-  const touched = await sessions.save(key, session, { epoch: session.value.epoch, accessedAt });
+  if (!touch || !isTouchDue(session.value, now(), rules.session)) return { key, session, user };
+  const touched = await sessions.save(key, session, { epoch: session.value.epoch, accessedAt: now() });
   return { key, session: touched ?? session, user };
 }
 

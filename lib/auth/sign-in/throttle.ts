@@ -1,35 +1,34 @@
+import * as z from "zod";
+import { type Immutable, storedInstant } from "../../platform/stored.ts";
 import { between, type Instant, plus } from "../../platform/time.ts";
 
 /** The failed and the unfinished attempts of a username (A12). */
-export interface Throttle {
-  /** Number of failures since the last success. */
-  readonly failures: number;
-  /** Time of the last failure; absent if there is none. */
-  readonly failedAt?: Instant;
-  readonly reservations: readonly Reservation[];
-  /** The last refused attempt, for administrators; absent if there is none. */
-  readonly lastRefusal?: LastRefusal;
-}
-
+export const throttleSchema = z.lazy(() =>
+  z.object({
+    /** Number of failures since the last success. */
+    failures: z.int().nonnegative(),
+    /** Time of the last failure; absent if there is none. */
+    failedAt: storedInstant.exactOptional(),
+    /** The slots of unfinished attempts. The id is random, so that an attempt releases only its own slot. */
+    reservations: z.array(z.object({ id: z.string(), at: storedInstant })),
+    /** The last refused attempt, for administrators; absent if there is none. */
+    lastRefusal: z
+      .object({
+        at: storedInstant,
+        reason: z.string(),
+        /** Why the OTP was wrong, as in the audit event; absent for another reason. */
+        otpOutcome: z.string().exactOptional(),
+        /** Prefix of the OTP key that the wrong OTP belongs to; absent if no OTP key has it. */
+        prefix: z.string().exactOptional(),
+      })
+      .exactOptional(),
+  }),
+);
+export type Throttle = Immutable<z.output<typeof throttleSchema>>;
+type Reservation = Throttle["reservations"][number];
+type LastRefusal = NonNullable<Throttle["lastRefusal"]>;
 /** Why an attempt was refused, for administrators. */
-export interface Refusal {
-  readonly reason: string;
-  /** Why the OTP was wrong, as in the audit event; absent for another reason. */
-  readonly otpOutcome?: string;
-  /** Prefix of the OTP key that the wrong OTP belongs to; absent if no OTP key has it. */
-  readonly prefix?: string;
-}
-
-interface LastRefusal extends Refusal {
-  readonly at: Instant;
-}
-
-/** The slot of an unfinished attempt. */
-interface Reservation {
-  /** Random, so that an attempt releases only its own slot. */
-  readonly id: string;
-  readonly at: Instant;
-}
+export type Refusal = Omit<LastRefusal, "at">;
 
 /** Limits from the settings. Durations are in milliseconds. */
 export interface ThrottleLimits {

@@ -1,42 +1,27 @@
 import * as z from "zod";
-import { storedInstant } from "../../platform/stored.ts";
+import { type Immutable, storedInstant } from "../../platform/stored.ts";
 import { confirmRemoval } from "../../platform/tables/confirm-write.ts";
-import { rowColumns, schemaOf } from "../../platform/tables/row-columns.ts";
+import { rowColumns } from "../../platform/tables/row-columns.ts";
 import type { Instant } from "../../platform/time.ts";
 import { saveExpiring } from "../storage/expiry.table.ts";
 import { type AuthTables, schemaVersion } from "../storage/tables.table.ts";
 import type { ThrottleKey, ThrottleState } from "../store.ts";
-import { noFailures, type Throttle } from "./throttle.ts";
+import type { AddressCount } from "./address-limit.ts";
+import { noFailures, type Throttle, throttleSchema } from "./throttle.ts";
 
 const throttleRow = "throttle";
 
-interface ThrottleRow {
-  /** Id to which the name led. */
-  readonly id?: number;
-  readonly value: Throttle;
-  readonly ends: Instant;
-}
+const throttleRowSchema = () =>
+  z.object({
+    /** Id to which the name led. */
+    id: z.int().positive().exactOptional(),
+    value: throttleSchema,
+    ends: storedInstant,
+  });
 
-export const throttleColumns = rowColumns<ThrottleRow>({ kind: "throttle", version: schemaVersion }, () =>
-  schemaOf<ThrottleRow>()(
-    z.object({
-      id: z.int().positive().exactOptional(),
-      value: z.object({
-        failures: z.int().nonnegative(),
-        failedAt: storedInstant.exactOptional(),
-        reservations: z.array(z.object({ id: z.string(), at: storedInstant })),
-        lastRefusal: z
-          .object({
-            at: storedInstant,
-            reason: z.string(),
-            otpOutcome: z.string().exactOptional(),
-            prefix: z.string().exactOptional(),
-          })
-          .exactOptional(),
-      }),
-      ends: storedInstant,
-    }),
-  ),
+export const throttleColumns = rowColumns<Immutable<z.output<ReturnType<typeof throttleRowSchema>>>>(
+  { kind: "throttle", version: schemaVersion },
+  throttleRowSchema,
 );
 
 /**
@@ -83,6 +68,44 @@ export function throttleTable(tables: AuthTables) {
     /** Deletes a throttle. */
     async clear(key: ThrottleKey): Promise<void> {
       await confirmRemoval(throttles, await partitionOf(key), throttleRow);
+    },
+  };
+}
+
+const countRow = "count";
+
+export const addressColumns = rowColumns({ kind: "address", version: schemaVersion }, () =>
+  z.object({ since: storedInstant, attempts: z.int().nonnegative() }),
+);
+
+/** The count of a caller address as read. */
+interface AddressState {
+  /** See `addressGroup`. */
+  readonly group: string;
+  readonly value?: AddressCount;
+  /** Absent if no row exists. */
+  readonly version?: string;
+}
+
+/** Storage of the counts of caller addresses. The addresses are hashed, because they are personal data. */
+export function addressTable(tables: AuthTables) {
+  const partitionOf = (group: string) => tables.keyedHash("address", group);
+  return {
+    async find(group: string): Promise<AddressState> {
+      const row = await tables.addresses.get(await partitionOf(group), countRow);
+      return row === undefined ? { group } : { group, value: addressColumns.fromRow(row), version: row.etag };
+    },
+
+    /** Writes a count by version. Returns undefined after a conflict. @param ends when the row may be deleted */
+    async save(address: AddressState, value: AddressCount, ends: Instant): Promise<AddressState | undefined> {
+      const row = {
+        partitionKey: await partitionOf(address.group),
+        rowKey: countRow,
+        ...addressColumns.toColumns(value),
+        ends,
+      };
+      const etag = await saveExpiring(tables, "address", row, address.version);
+      return etag === undefined ? undefined : { ...address, value, version: etag };
     },
   };
 }

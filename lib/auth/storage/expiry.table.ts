@@ -15,7 +15,7 @@ type ExpiringRow = Entity & { readonly ends: Instant };
 const tableOf = ({ throttles, addresses, spentOtps, otpkeys }: AuthTables, queue: ExpiringQueue): Table =>
   ({ throttle: throttles, address: addresses, spentotp: spentOtps, temporarycode: otpkeys })[queue];
 
-const expiryColumns = rowColumns<{ partition: string; row: string }>({ kind: "expiry", version: schemaVersion }, () =>
+const expiryColumns = rowColumns({ kind: "expiry", version: schemaVersion }, () =>
   z.object({ partition: z.string(), row: z.string() }),
 );
 

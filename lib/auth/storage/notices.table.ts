@@ -16,15 +16,13 @@ const lookAfterMs = hours(1);
 /** A hint that an unfinished call may leave, or with the id alone a user whose deletion it may leave unfinished. */
 type Notice = Hint | { readonly id: number };
 
-export const noticeColumns = rowColumns<{ id: number; table?: Hint["table"]; partition?: string; row?: string }>(
-  { kind: "notice", version: schemaVersion },
-  () =>
-    z.object({
-      id: z.int().positive(),
-      table: z.enum(["names", "index", "otpkeys"]).exactOptional(),
-      partition: z.string().exactOptional(),
-      row: z.string().exactOptional(),
-    }),
+export const noticeColumns = rowColumns({ kind: "notice", version: schemaVersion }, () =>
+  z.object({
+    id: z.int().positive(),
+    table: z.enum(["names", "index", "otpkeys"]).exactOptional(),
+    partition: z.string().exactOptional(),
+    row: z.string().exactOptional(),
+  }),
 );
 
 /** Makes clean-up check hints an hour later. Call it before a hint is written or becomes wrong. */

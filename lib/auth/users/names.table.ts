@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { conflict, type Stored } from "../../platform/stored.ts";
+import { conflict, type Immutable, type Stored } from "../../platform/stored.ts";
 import { touchRow } from "../../platform/tables/row-batches.ts";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
 import { namePartition, nameRow } from "../storage/hints.table.ts";
@@ -9,16 +9,16 @@ import type { User } from "../store.ts";
 import { goneColumns, userIn, userRow } from "./user-rows.table.ts";
 import { foldUsername, type UserRef } from "./username.ts";
 
-/** The row that leads from a name to a user. The user's own row decides whether the user has the name. */
-interface NameRow {
-  readonly id: number;
-  /** Random, of the call that wrote it. */
-  readonly by: number;
-}
+const nameSchema = () =>
+  z.object({
+    id: z.int().positive(),
+    /** Random, of the call that wrote it. */
+    by: z.int().nonnegative(),
+  });
+type NameRow = Immutable<z.output<ReturnType<typeof nameSchema>>>;
 
-export const nameColumns = rowColumns<NameRow>({ kind: "name", version: schemaVersion }, () =>
-  z.object({ id: z.int().positive(), by: z.int().nonnegative() }),
-);
+/** The row that leads from a name to a user. The user's own row decides whether the user has the name. */
+export const nameColumns = rowColumns<NameRow>({ kind: "name", version: schemaVersion }, nameSchema);
 
 /** Reads the row of a folded name. */
 export async function readName(tables: AuthTables, folded: string): Promise<Stored<NameRow> | undefined> {

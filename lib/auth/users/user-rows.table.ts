@@ -1,82 +1,40 @@
 import * as z from "zod";
-import { type Stored, storedInstant } from "../../platform/stored.ts";
-import { checkVersion, parseRow, rowColumns, schemaOf } from "../../platform/tables/row-columns.ts";
+import { type Immutable, type Stored, storedInstant } from "../../platform/stored.ts";
+import { checkVersion, parseRow, rowColumns } from "../../platform/tables/row-columns.ts";
 import type { Action, Row } from "../../platform/tables/tables.ts";
 import type { Instant } from "../../platform/time.ts";
 import { attributeColumns, attributesRow } from "../attributes/attribute-rows.table.ts";
 import type { Attributes } from "../attributes/attributes.ts";
-import { importedSchemes } from "../passwords/imported-hash.ts";
 import type { StoredPassword } from "../passwords/password-hash.ts";
 import { type AuthTables, idKey, schemaVersion } from "../storage/tables.table.ts";
-import type { AssignedKey, User, UserSummary } from "../store.ts";
+import { assignedSchema, type User, type UserSummary, userSchema } from "../store.ts";
 
 export const userRow = "user";
 export const loginRow = "login";
 
-const idSchema = z.int().positive();
-const assigned = z.lazy(() => z.array(z.object({ prefix: z.string(), id: idSchema })));
-
-const importedParameters = z.lazy(() =>
-  z.object({
-    scheme: z.enum(importedSchemes),
-    cost: z.int(),
-    salt: z.string(),
-    memoryCost: z.int().exactOptional(),
-    parallelism: z.int().exactOptional(),
-    tagBytes: z.int().exactOptional(),
-  }),
-);
-
 /** The columns of the row `user`. Its partition is the id. */
-export const userColumns = rowColumns<User, "id">({ kind: "user", version: schemaVersion, keyed: ["id"] }, () =>
-  schemaOf<User>()(
-    z.object({
-      id: idSchema,
-      name: z.string(),
-      password: z
-        .object({
-          hash: z.string(),
-          pepper: z.string(),
-          imported: importedParameters.exactOptional(),
-          mustChange: z.literal(true).exactOptional(),
-        })
-        .exactOptional(),
-      passwordCode: z
-        .object({ hash: z.string().exactOptional(), triesLeft: z.int().nonnegative(), validUntil: storedInstant })
-        .exactOptional(),
-      epoch: z.int().nonnegative(),
-      enabled: z.boolean(),
-      otpkeys: assigned,
-      createdAt: storedInstant,
-    }),
-  ),
-);
+export const userColumns = rowColumns<User, "id">({ kind: "user", version: schemaVersion, keyed: ["id"] }, userSchema);
 
 /**
  * A row `user` that is no user: of a deleted user until everything else is removed, or without a name in the place of a
  * user whose creation was not finished, so that it never is.
  */
-interface Gone {
-  readonly gone: true;
-  /** Random, of the deletion. */
-  readonly by?: string;
-  readonly name?: string;
-  readonly otpkeys?: readonly AssignedKey[];
-}
+const goneSchema = () =>
+  z.object({
+    gone: z.literal(true),
+    /** Random, of the deletion. */
+    by: z.string().exactOptional(),
+    name: z.string().exactOptional(),
+    otpkeys: assignedSchema.exactOptional(),
+  });
 
-export const goneColumns = rowColumns<Gone>({ kind: "deleted user", version: schemaVersion }, () =>
-  schemaOf<Gone>()(
-    z.object({
-      gone: z.literal(true),
-      by: z.string().exactOptional(),
-      name: z.string().exactOptional(),
-      otpkeys: assigned.exactOptional(),
-    }),
-  ),
+export const goneColumns = rowColumns<Immutable<z.output<ReturnType<typeof goneSchema>>>>(
+  { kind: "deleted user", version: schemaVersion },
+  goneSchema,
 );
 
 /** The row `login`; without `at` there was no sign-in yet. */
-export const loginColumns = rowColumns<{ at?: Instant }>({ kind: "login", version: schemaVersion }, () =>
+export const loginColumns = rowColumns({ kind: "login", version: schemaVersion }, () =>
   z.object({ at: storedInstant.exactOptional() }),
 );
 

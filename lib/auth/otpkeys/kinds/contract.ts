@@ -1,3 +1,5 @@
+import * as z from "zod";
+import type { Immutable } from "../../../platform/stored.ts";
 import type { Instant } from "../../../platform/time.ts";
 
 /** Length and alphabet of the code that follows the prefix in an OTP. */
@@ -12,30 +14,32 @@ export interface KeySecret {
   readonly privateId?: Uint8Array;
 }
 
-/** The state that changes with accepted OTPs. All fields are whole numbers. */
-export interface KeyState {
-  /** The smallest moving factor that is accepted; smaller ones are used up. It only grows. */
-  readonly counter: number;
-  /** The moving factor of the code that completes a resynchronisation. */
-  readonly resync?: number;
-  /** Steps by which the clock of the OTP key is ahead, negative if it is behind; kind `totp` only. Absent: 0. */
-  readonly drift?: number;
-}
-
 /** Hash functions of `totp` keys (RFC 6238). */
 export const totpAlgorithms = ["SHA1", "SHA256", "SHA512"] as const;
 export type TotpAlgorithm = (typeof totpAlgorithms)[number];
 
 /** The stored parameters of an OTP key, without its secret. */
-export interface KeyParameters {
-  /** Length of the codes, if the kind allows several. */
-  readonly digits?: number;
-  /** Length of a time step in seconds, kind `totp` only. */
-  readonly period?: number;
-  /** Hash function, kind `totp` only. */
-  readonly algorithm?: TotpAlgorithm;
-  readonly state: KeyState;
-}
+export const parametersSchema = z.lazy(() =>
+  z.object({
+    /** Length of the codes, if the kind allows several. */
+    digits: z.int().nonnegative().exactOptional(),
+    /** Length of a time step in seconds, kind `totp` only. */
+    period: z.int().nonnegative().exactOptional(),
+    /** Hash function, kind `totp` only. */
+    algorithm: z.enum(totpAlgorithms).exactOptional(),
+    /** The state that changes with accepted OTPs. */
+    state: z.object({
+      /** The smallest moving factor that is accepted; smaller ones are used up. It only grows. */
+      counter: z.int(),
+      /** The moving factor of the code that completes a resynchronisation. */
+      resync: z.int().exactOptional(),
+      /** Steps by which the clock of the OTP key is ahead, negative if it is behind; kind `totp` only. Absent: 0. */
+      drift: z.int().exactOptional(),
+    }),
+  }),
+);
+export type KeyParameters = Immutable<z.output<typeof parametersSchema>>;
+export type KeyState = KeyParameters["state"];
 
 /** How far a code may be from the expected one. */
 export interface OtpWindows {

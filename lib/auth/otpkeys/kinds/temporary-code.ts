@@ -1,4 +1,6 @@
 import { createHash, timingSafeEqual } from "node:crypto";
+import * as z from "zod";
+import { type Immutable, storedInstant } from "../../../platform/stored.ts";
 import type { Instant } from "../../../platform/time.ts";
 import { readTypedCode } from "../../passwords/typed-code.ts";
 
@@ -6,12 +8,15 @@ import { readTypedCode } from "../../passwords/typed-code.ts";
  * The stored temporary code of a lost OTP key. Without `hash` no code is accepted; the user still needs an OTP to sign
  * in.
  */
-export interface TemporaryCode {
-  /** SHA-256 of the code in base64url. The code has 80 random bits, so a fast hash cannot be searched. */
-  readonly hash?: string;
-  readonly usesLeft: number;
-  readonly validUntil: Instant;
-}
+export const temporaryCodeSchema = z.lazy(() =>
+  z.object({
+    /** SHA-256 of the code in base64url. The code has 80 random bits, so a fast hash cannot be searched. */
+    hash: z.string().exactOptional(),
+    usesLeft: z.int().nonnegative(),
+    validUntil: storedInstant,
+  }),
+);
+export type TemporaryCode = Immutable<z.output<typeof temporaryCodeSchema>>;
 
 /**
  * Splits `<prefix>-<code>`, in any case. No OTP of an OTP key has this form: their codes contain no hyphen between

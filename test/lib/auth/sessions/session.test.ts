@@ -1,15 +1,15 @@
 import { createHash, randomBytes } from "node:crypto";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { unixSeconds } from "../../../../functions/auth/client/sessions.ts";
 import { clearedSessionCookie, presentedSession, sessionCookie } from "../../../../lib/auth/sessions/cookies.ts";
 import {
-  accessToStore,
   createSession,
   isLive,
+  isTouchDue,
   sessionHour,
   sessionKey,
-  unixSeconds,
-} from "../../../../lib/auth/sessions/session.ts";
+} from "../../../../lib/auth/sessions/sessions.table.ts";
 import { hours, minutes, plus, seconds } from "../../../../lib/platform/time.ts";
 import { forAll } from "../../../support/for-all.ts";
 
@@ -118,9 +118,9 @@ describe("a session", () => {
   });
 
   it("writes its access time at most once a minute, and never an earlier one", () => {
-    expect(accessToStore(session, plus(now, seconds(60) - 1), limits)).toBeUndefined();
-    expect(accessToStore(session, plus(now, seconds(60)), limits)).toBe(plus(now, seconds(60)));
-    expect(accessToStore(session, plus(now, -minutes(5)), limits)).toBeUndefined();
+    expect(isTouchDue(session, plus(now, seconds(60) - 1), limits)).toBe(false);
+    expect(isTouchDue(session, plus(now, seconds(60)), limits)).toBe(true);
+    expect(isTouchDue(session, plus(now, -minutes(5)), limits)).toBe(false);
   });
 
   it("has times in Unix seconds with a fraction", () => {

@@ -7,7 +7,7 @@ import {
   type Session,
   type SessionKey,
   sessionPartition,
-} from "../../../../lib/auth/sessions/session.ts";
+} from "../../../../lib/auth/sessions/sessions.table.ts";
 import { noFailures, type Throttle } from "../../../../lib/auth/sign-in/throttle.ts";
 import { authStore } from "../../../../lib/auth/storage/store.table.ts";
 import { authTables } from "../../../../lib/auth/storage/tables.table.ts";
