@@ -5,7 +5,6 @@ import type { Attributes } from "./attributes/attributes.ts";
 import { parametersSchema } from "./otpkeys/kinds/contract.ts";
 import { otpKindNames } from "./otpkeys/kinds/kinds.ts";
 import { temporaryCodeSchema } from "./otpkeys/kinds/temporary-code.ts";
-import type { ImportedParameters } from "./passwords/imported-hash.ts";
 import { passwordCodeSchema } from "./passwords/password-code.ts";
 import { passwordSchema } from "./passwords/password-hash.ts";
 import type { Throttle } from "./sign-in/throttle.ts";
@@ -43,19 +42,12 @@ export type User = Immutable<z.output<ReturnType<typeof userSchema>>>;
 /** Maximum number of OTP keys of a user. They are one column of the user's row. */
 export const maxAssignedKeys = 256;
 
-export interface UserView extends UserSummary {
-  readonly enabled: boolean;
-  /** How another server hashed the password; absent after the first sign-in. */
-  readonly importedScheme?: ImportedParameters["scheme"];
+export interface UserView extends Omit<User, "otpkeys"> {
   readonly attributes: Attributes;
   /** Prefixes of the assigned OTP keys. */
   readonly otpkeys: readonly string[];
   /** Time of the last granted sign-in; absent if there was none. */
   readonly lastLogin?: Instant;
-  /** Present if the user must change the password before the next session. */
-  readonly mustChange?: true;
-  /** Time until which the code of a reset is accepted; absent if there is none. */
-  readonly codeValidUntil?: Instant;
 }
 
 /** What a throttle counts: attempts for a username, for the prefix of an OTP key, or on a device. */

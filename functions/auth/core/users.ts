@@ -1,6 +1,7 @@
 import * as z from "zod";
 import * as manage from "../../../lib/auth/users/manage-users.ts";
 import { parseAttributeKey } from "../../../lib/auth/attributes/attributes.ts";
+import { usableCode } from "../../../lib/auth/passwords/password-code.ts";
 import { parsePrefix } from "../../../lib/auth/otpkeys/kinds/split-otp.ts";
 import { isTooLongToNormalize, usernameMaxCodePoints } from "../../../lib/auth/users/username.ts";
 import { viewUser } from "../../../lib/auth/users/view-user.ts";
@@ -132,9 +133,8 @@ export const getUser = endpoint({
     "failed. The password is never returned.",
   answers: { 200: { description: "The user.", schema: userView } },
   handle: async ({ params }, context: AuthContext, { caller }) => {
-    const { attributes, otpkeys, id, name, enabled, importedScheme, lastLogin, mustChange, codeValidUntil, lock } =
-      await viewUser(params.user, context);
-    const { lockedUntil, lastRefusal } = lock;
+    const view = await viewUser(params.user, context);
+    const { attributes, otpkeys, id, name, enabled, password, passwordCode, lastLogin, lock } = view;
     return ok({
       attributes,
       otpkeys,
@@ -142,12 +142,12 @@ export const getUser = endpoint({
       name,
       enabled,
       ...omitUndefined({
-        password: importedScheme && { imported: importedScheme },
+        password: password?.imported && { imported: password.imported.scheme },
         last_login: lastLogin,
-        last_refusal: toLastRefusal(lastRefusal, caller),
-        locked_until: lockedUntil,
-        must_change: mustChange,
-        code_valid_until: codeValidUntil,
+        last_refusal: toLastRefusal(lock.lastRefusal, caller),
+        locked_until: lock.lockedUntil,
+        must_change: password?.mustChange,
+        code_valid_until: usableCode(passwordCode, context.now())?.validUntil,
       }),
     });
   },

@@ -11,7 +11,7 @@ import { indexExpiry, readPointed, type removeExpired, saveExpiring } from "../s
 import { holderPrefix, nonePartition } from "../storage/hints.table.ts";
 import { newKeyId } from "../storage/ids.ts";
 import { type AuthTables, idAtEnd, newWriteId, schemaVersion } from "../storage/tables.table.ts";
-import type { KeyHolders, NewOtpKey, OtpKey, OtpKeyFilter, OtpKeySummary, Page, Range } from "../store.ts";
+import type { KeyHolders, NewOtpKey, OtpKey, OtpKeyFilter, Range } from "../store.ts";
 import { readUser } from "../users/names.table.ts";
 import type { UserRef } from "../users/username.ts";
 import { addAssignment, removeAssignment } from "./assignments.table.ts";
@@ -116,21 +116,12 @@ export function otpKeyTable(tables: AuthTables) {
       return saved;
     },
 
-    /** Deletes an OTP key with its attributes and every assignment. Returns false if there is no such key. */
-    remove: (prefix: string): Promise<boolean> => removeKey(tables, prefix),
-
-    /** Lists OTP keys sorted by prefix. */
-    list: (range: Range<string>, filter: OtpKeyFilter = {}): Promise<Page<OtpKeySummary, string>> =>
-      listKeys(tables, range, filter),
-
+    remove: (prefix: string) => removeKey(tables, prefix),
+    list: (range: Range<string>, filter: OtpKeyFilter = {}) => listKeys(tables, range, filter),
     assign: (userRef: UserRef, prefix: string, options?: Parameters<typeof addAssignment>[3]) =>
       addAssignment(tables, userRef, prefix, options),
-
-    /** Returns false if there is no such user, or the OTP key is not assigned to the user. */
-    unassign: (userRef: UserRef, prefix: string): Promise<boolean> => removeAssignment(tables, userRef, prefix),
-
-    spendOtp: (prefix: string, otpHash: string, until: Instant): Promise<boolean> =>
-      spendOtp(tables, prefix, otpHash, until),
+    unassign: (userRef: UserRef, prefix: string) => removeAssignment(tables, userRef, prefix),
+    spendOtp: (prefix: string, otpHash: string, until: Instant) => spendOtp(tables, prefix, otpHash, until),
   };
 }
 

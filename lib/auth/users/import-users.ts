@@ -110,10 +110,8 @@ async function requireSame(existing: UserView, user: ImportedUser, deps: AuthDep
 }
 
 /** Returns whether the password of an existing user is `password`, or has replaced this imported hash. */
-async function hasPassword({ id }: UserView, password: string | ImportedHash, { users, hasher }: AuthDeps) {
-  const user = (await users.find({ by: "id", id }))?.value;
-  const stored = user?.password;
-  if (user === undefined || stored === undefined) return password === "";
-  if (typeof password === "string") return hasher.verify(password, user);
-  return stored.imported === undefined || (await hasher.isImported(password, user));
+async function hasPassword(existing: UserView, password: string | ImportedHash, { hasher }: AuthDeps) {
+  if (existing.password === undefined) return password === "";
+  if (typeof password === "string") return hasher.verify(password, existing);
+  return existing.password.imported === undefined || (await hasher.isImported(password, existing));
 }

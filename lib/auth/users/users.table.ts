@@ -1,13 +1,12 @@
-import { type EachFieldOf, omitUndefined } from "../../platform/collections.ts";
 import { conflict, retryOnConflict, type Stored } from "../../platform/stored.ts";
 import { confirmWrite } from "../../platform/tables/confirm-write.ts";
 import type { Instant } from "../../platform/time.ts";
 import { attributesIn } from "../attributes/attribute-rows.table.ts";
-import { endedCode, usableCode } from "../passwords/password-code.ts";
+import { endedCode } from "../passwords/password-code.ts";
 import { nonePartition } from "../storage/hints.table.ts";
 import { newEpoch } from "../storage/ids.ts";
 import { type AuthTables, idKey } from "../storage/tables.table.ts";
-import type { Page, Range, User, UserFilter, UserSummary, UserView } from "../store.ts";
+import type { Range, User, UserFilter, UserView } from "../store.ts";
 import { changeUsername } from "./change-username.table.ts";
 import { insertUser, type NewUser } from "./insert-user.table.ts";
 import { listUsers, listUsersByName } from "./list-users.table.ts";
@@ -24,7 +23,7 @@ export function userTable(tables: AuthTables) {
   const { users, random } = tables;
 
   return {
-    find: (userRef: UserRef): Promise<Stored<User> | undefined> => readUser(tables, userRef),
+    find: (userRef: UserRef) => readUser(tables, userRef),
 
     /** Returns the id to which a folded name leads. The name need not be that of the user. */
     idOf: async (folded: string): Promise<number | undefined> => (await readName(tables, folded))?.value.id,
@@ -39,22 +38,11 @@ export function userTable(tables: AuthTables) {
       const user = userIn(rows.user)?.value;
       if (user === undefined || !matchesUserRef(userRef, user)) return undefined;
       const lastLogin = lastLoginIn(rows.login);
-      const code = usableCode(user.passwordCode, tables.now());
-      return omitUndefined<EachFieldOf<UserView>>({
-        id,
-        name: user.name,
-        enabled: user.enabled,
-        importedScheme: user.password?.imported?.scheme,
-        attributes: attributesIn(rows.attributes),
-        otpkeys: user.otpkeys.map(({ prefix }) => prefix),
-        lastLogin,
-        mustChange: user.password?.mustChange,
-        codeValidUntil: code?.validUntil,
-      });
+      const otpkeys = user.otpkeys.map(({ prefix }) => prefix);
+      return { ...user, otpkeys, attributes: attributesIn(rows.attributes), ...(lastLogin !== undefined && { lastLogin }) };
     },
 
-    /** Creates a user. Returns undefined if another user has the folded name. */
-    create: (user: NewUser): Promise<Stored<User> | undefined> => insertUser(tables, user),
+    create: (user: NewUser) => insertUser(tables, user),
 
     /**
      * Writes the password, or the code in its place, by version, without an end of sessions. Returns undefined after a
@@ -83,15 +71,8 @@ export function userTable(tables: AuthTables) {
       });
     },
 
-    /** Deletes a user with attributes, assignments and name; OTP keys stay. Returns false if there is no such user. */
-    remove: (userRef: UserRef): Promise<boolean> => removeUser(tables, userRef),
-
-    /**
-     * Renames a user and ends the sessions. Id, password, attributes, assignments and last sign-in stay. Returns
-     * `taken` if another user has the folded name.
-     */
-    rename: (userRef: UserRef, username: Username): Promise<User | "no_user" | "taken"> =>
-      changeUsername(tables, userRef, username),
+    remove: (userRef: UserRef) => removeUser(tables, userRef),
+    rename: (userRef: UserRef, username: Username) => changeUsername(tables, userRef, username),
 
     /** Records the time of a granted sign-in. Does nothing for a user who was deleted meanwhile. */
     recordLogin: async (id: number, at: Instant): Promise<void> =>
@@ -101,16 +82,9 @@ export function userTable(tables: AuthTables) {
         ...loginColumns.toColumns({ at }),
       })),
 
-    /** Lists users sorted by id. */
-    list: (range: Range, filter: UserFilter = { attributes: new Map() }): Promise<Page<UserSummary>> =>
-      listUsers(tables, range, filter),
-
-    /** Lists the users whose names begin with a text, in any case, sorted by name. */
-    listByName: (
-      prefix: string,
-      range: Range<string>,
-      filter: UserFilter = { attributes: new Map() },
-    ): Promise<Page<UserSummary, string>> => listUsersByName(tables, prefix, range, filter),
+    list: (range: Range, filter: UserFilter = { attributes: new Map() }) => listUsers(tables, range, filter),
+    listByName: (prefix: string, range: Range<string>, filter: UserFilter = { attributes: new Map() }) =>
+      listUsersByName(tables, prefix, range, filter),
   };
 }
 
