@@ -5,9 +5,9 @@ import { noSuchKey } from "../../lib/auth/otpkeys/manage-otpkeys.ts";
 import type { Validity } from "../../lib/auth/otpkeys/otpkey-state.ts";
 import { noSuchUser } from "../../lib/auth/users/manage-users.ts";
 import { parseUsername, parseUserReference, type UserRef } from "../../lib/auth/users/username.ts";
+import { omitUndefined } from "../../lib/platform/collections.ts";
 import type { Parsed } from "../../lib/platform/fault.ts";
 import { timeField } from "../../lib/platform/http/time-field.ts";
-import { omitUndefined } from "../../lib/platform/collections.ts";
 import type { Instant } from "../../lib/platform/time.ts";
 
 /** Returns a schema that parses a text by a rule of the domain. */
@@ -81,35 +81,28 @@ export const ofKey = { ...ofKeys, params: keyParams };
 export const ofUserKeys = { ...ofKeys, params: userParams };
 export const ofUserKey = { ...ofKeys, params: userKeyParams };
 
-/** Returns a schema of an optional text. Null counts as absent (G4). */
-export const optionalText = (description: string) =>
-  z.preprocess(value => value ?? undefined, z.string().optional()).meta({ description });
+/** Returns a schema of an optional value. Null counts as absent (G4). */
+export const optionalInput = <T extends z.ZodType>(schema: T) =>
+  z.preprocess(value => value ?? undefined, schema.optional());
 
-/** Returns a schema of an optional OTP, without white space. Null counts as absent (G4). */
-export const optionalOtp = (description: string) =>
-  z.preprocess(value => value ?? undefined, z.string().transform(readOtp).optional()).meta({ description });
+/** Returns a schema of an optional text. */
+export const optionalText = (description: string) => optionalInput(z.string()).meta({ description });
 
-/** Returns a schema of an optional boolean: absent, null, true or false, in JSON or as form text. */
+/** Returns a schema of an optional OTP, without white space. */
+export const optionalOtp = (description: string) => optionalInput(z.string().transform(readOtp)).meta({ description });
+
+const flag = z.union([z.boolean(), z.enum(["true", "false"]).transform(text => text === "true")], {
+  error: "must be true or false",
+});
+
+/** Returns a schema of an optional boolean, in JSON or as form text. */
 export const optionalFlag = (description: string) =>
-  z
-    .preprocess(
-      value => value ?? undefined,
-      z
-        .union([z.boolean(), z.enum(["true", "false"]).transform(text => text === "true")], {
-          error: "must be true or false",
-        })
-        .optional(),
-    )
-    .meta({ description, shownAs: { type: "boolean" } });
+  optionalInput(flag).meta({ description, shownAs: { type: "boolean" } });
 
 /** Whether the user must change the password before the next session (A24). */
 export const mustChangeField = optionalFlag(
   "Whether the user must change the password before the next session; default: false.",
 );
-
-/** Returns a schema of an optional value. Null counts as absent (G4). */
-export const optionalInput = <T extends z.ZodType>(schema: T) =>
-  z.preprocess(value => value ?? undefined, schema.optional());
 
 const integer = (text: RegExp, shownAs: object) =>
   z

@@ -1,19 +1,19 @@
 import { presentedSession } from "../../lib/auth/sessions/cookies.ts";
 import { findLiveSession, type LiveSession, sessionRequired } from "../../lib/auth/sessions/manage-sessions.ts";
 import type { Api, Identify } from "../../lib/platform/http/api.ts";
-import { type TokenContext, tokenEndpoints } from "../../lib/platform/http/token-endpoints.ts";
 import type { RoleEndpoint } from "../../lib/platform/http/endpoint.ts";
+import { type TokenContext, tokenEndpoints } from "../../lib/platform/http/token-endpoints.ts";
 import { checkOrigin } from "./client/check-origin.ts";
-import { assignOwnOtpkey, authenticate, changePassword } from "./client/credentials.ts";
-import { getStatus, login, logout } from "./client/sessions.ts";
+import * as credentials from "./client/credentials.ts";
+import * as sessions from "./client/sessions.ts";
 import type { AuthContext } from "./context.ts";
 import { attributeEndpoints } from "./core/attributes.ts";
-import { importOtpkey, importOtpkeys } from "./core/import-otpkeys.ts";
+import * as otpkeyImports from "./core/import-otpkeys.ts";
 import { importUsers } from "./core/import-users.ts";
-import { disableOtpkey, enableOtpkey, issueTemporaryCode, revokeTemporaryCode, setValidity } from "./core/otpkey-state.ts";
-import { assignOtpkey, deleteOtpkey, getOtpkey, getUserOtpkey, listOtpkeys, listUserOtpkeys, unassignOtpkey } from "./core/otpkeys.ts";
-import { disableUser, enableUser, endSessions, getLock, resetPassword, unlockUser, validateUser } from "./core/user-access.ts";
-import { createUser, deleteUser, getUser, listUsers, renameUser } from "./core/users.ts";
+import * as otpkeyState from "./core/otpkey-state.ts";
+import * as otpkeys from "./core/otpkeys.ts";
+import * as userAccess from "./core/user-access.ts";
+import * as users from "./core/users.ts";
 import { refuseClient, refuseCore } from "./errors.ts";
 
 /**
@@ -28,33 +28,33 @@ export const core: Api<AuthContext & TokenContext> = {
   bodyLimitBytes: 327_680,
   refuse: refuseCore,
   endpoints: {
-    coreCreateUser: createUser,
-    coreListUsers: listUsers,
-    coreGetUser: getUser,
-    coreDeleteUser: deleteUser,
+    coreCreateUser: users.createUser,
+    coreListUsers: users.listUsers,
+    coreGetUser: users.getUser,
+    coreDeleteUser: users.deleteUser,
     coreImportUsers: importUsers,
-    coreRenameUser: renameUser,
-    coreResetPassword: resetPassword,
-    coreValidateUser: validateUser,
-    coreEndSessions: endSessions,
-    coreDisableUser: disableUser,
-    coreEnableUser: enableUser,
-    coreGetLock: getLock,
-    coreUnlockUser: unlockUser,
-    coreAssignOtpkey: assignOtpkey,
-    coreListUserOtpkeys: listUserOtpkeys,
-    coreGetOtpkey: getOtpkey,
-    coreGetUserOtpkey: getUserOtpkey,
-    coreUnassignOtpkey: unassignOtpkey,
-    coreDeleteOtpkey: deleteOtpkey,
-    coreEnableOtpkey: enableOtpkey,
-    coreDisableOtpkey: disableOtpkey,
-    coreSetValidity: setValidity,
-    coreIssueTemporaryCode: issueTemporaryCode,
-    coreRevokeTemporaryCode: revokeTemporaryCode,
-    coreImportOtpkey: importOtpkey,
-    coreImportOtpkeys: importOtpkeys,
-    coreListOtpkeys: listOtpkeys,
+    coreRenameUser: users.renameUser,
+    coreResetPassword: userAccess.resetPassword,
+    coreValidateUser: userAccess.validateUser,
+    coreEndSessions: userAccess.endSessions,
+    coreDisableUser: userAccess.disableUser,
+    coreEnableUser: userAccess.enableUser,
+    coreGetLock: userAccess.getLock,
+    coreUnlockUser: userAccess.unlockUser,
+    coreAssignOtpkey: otpkeys.assignOtpkey,
+    coreListUserOtpkeys: otpkeys.listUserOtpkeys,
+    coreGetOtpkey: otpkeys.getOtpkey,
+    coreGetUserOtpkey: otpkeys.getUserOtpkey,
+    coreUnassignOtpkey: otpkeys.unassignOtpkey,
+    coreDeleteOtpkey: otpkeys.deleteOtpkey,
+    coreEnableOtpkey: otpkeyState.enableOtpkey,
+    coreDisableOtpkey: otpkeyState.disableOtpkey,
+    coreSetValidity: otpkeyState.setValidity,
+    coreIssueTemporaryCode: otpkeyState.issueTemporaryCode,
+    coreRevokeTemporaryCode: otpkeyState.revokeTemporaryCode,
+    coreImportOtpkey: otpkeyImports.importOtpkey,
+    coreImportOtpkeys: otpkeyImports.importOtpkeys,
+    coreListOtpkeys: otpkeys.listOtpkeys,
     ...attributeEndpoints(),
     ...tokenEndpoints("core"),
   } satisfies Readonly<Record<string, RoleEndpoint<AuthContext & TokenContext>>>,
@@ -71,12 +71,12 @@ export const client: Api<AuthContext, LiveSession> = {
   guard: (call, { rules, publicOrigin: own, originHint: hint }) =>
     checkOrigin(call, rules.allowedOrigins, { own, hint }),
   endpoints: {
-    clientAuthenticate: authenticate,
-    clientLogin: login,
-    clientLogout: logout,
-    clientStatus: getStatus,
-    clientPassword: changePassword,
-    clientAssignOtpkey: assignOwnOtpkey,
+    clientAuthenticate: credentials.authenticate,
+    clientLogin: sessions.login,
+    clientLogout: sessions.logout,
+    clientStatus: sessions.getStatus,
+    clientPassword: credentials.changePassword,
+    clientAssignOtpkey: credentials.assignOwnOtpkey,
   },
 };
 

@@ -4,8 +4,8 @@ import { importedSchemes } from "../../lib/auth/passwords/imported-hash.ts";
 import type { Lock } from "../../lib/auth/sign-in/throttle.ts";
 import type { OtpKey } from "../../lib/auth/store.ts";
 import { type Caller, hasRole } from "../../lib/platform/caller.ts";
-import { noContent, type Reply } from "../../lib/platform/http/call.ts";
 import { omitUndefined } from "../../lib/platform/collections.ts";
+import { noContent, type Reply } from "../../lib/platform/http/call.ts";
 
 /** Returns the response without a body to a change, after it. */
 export const noContentAfter = async (change: Promise<unknown>): Promise<Reply> => {

@@ -6,7 +6,16 @@ import { otpKindNames } from "../../../lib/auth/otpkeys/kinds/kinds.ts";
 import { type Caller, hasRole } from "../../../lib/platform/caller.ts";
 import type { Problem } from "../../../lib/platform/fault.ts";
 import { problemsOf } from "../../../lib/platform/http/problems.ts";
-import { optionalFlag, optionalInput, prefixField, signedNumber, toValidity, usernameField, validityFields, wholeNumberInput } from "../inputs.ts";
+import {
+  optionalFlag,
+  optionalInput,
+  prefixField,
+  signedNumber,
+  toValidity,
+  usernameField,
+  validityFields,
+  wholeNumberInput,
+} from "../inputs.ts";
 
 const hex = z
   .string()

@@ -1,5 +1,11 @@
 import * as z from "zod";
-import { type Attributes, attributeLimits, parseAttributeKey, parseAttributeValue, withAttribute } from "../../../lib/auth/attributes/attributes.ts";
+import {
+  type Attributes,
+  attributeLimits,
+  parseAttributeKey,
+  parseAttributeValue,
+  withAttribute,
+} from "../../../lib/auth/attributes/attributes.ts";
 import { parseImportedHash } from "../../../lib/auth/passwords/imported-hash.ts";
 import { maxAssignedKeys } from "../../../lib/auth/store.ts";
 import { importUsers as importAll } from "../../../lib/auth/users/import-users.ts";

@@ -1,12 +1,12 @@
 import * as z from "zod";
-import * as manage from "../../../lib/auth/otpkeys/manage-otpkeys.ts";
 import { isPrefix, parsePrefix, prefixMaxLength } from "../../../lib/auth/otpkeys/kinds/split-otp.ts";
+import * as manage from "../../../lib/auth/otpkeys/manage-otpkeys.ts";
 import { noSuchUser } from "../../../lib/auth/users/manage-users.ts";
 import type { UserRef } from "../../../lib/auth/users/username.ts";
 import type { Caller } from "../../../lib/platform/caller.ts";
+import { omitUndefined } from "../../../lib/platform/collections.ts";
 import { ok, type Reply } from "../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
-import { omitUndefined } from "../../../lib/platform/collections.ts";
 import type { AuthContext } from "../context.ts";
 import { assignment, ofKey, ofKeys, ofUserKey, ofUserKeys, optionalFlag } from "../inputs.ts";
 import { listReply, notFromLink, otherParameters, paging, pastTime, requirePast } from "../paging.ts";

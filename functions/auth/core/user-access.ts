@@ -1,10 +1,10 @@
 import * as z from "zod";
-import * as manage from "../../../lib/auth/users/manage-users.ts";
 import { validateFactors } from "../../../lib/auth/sign-in/validate-factors.ts";
+import * as manage from "../../../lib/auth/users/manage-users.ts";
 import { readLock } from "../../../lib/auth/users/view-user.ts";
+import { omitUndefined } from "../../../lib/platform/collections.ts";
 import { noContent, ok } from "../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
-import { omitUndefined } from "../../../lib/platform/collections.ts";
 import type { AuthContext } from "../context.ts";
 import { mustChangeField, ofUser, optionalFlag, optionalOtp, optionalText } from "../inputs.ts";
 import { lastRefusal, noContentAfter, toLastRefusal } from "../views.ts";

@@ -1,13 +1,13 @@
 import * as z from "zod";
-import * as manage from "../../../lib/auth/users/manage-users.ts";
 import { parseAttributeKey } from "../../../lib/auth/attributes/attributes.ts";
-import { usableCode } from "../../../lib/auth/passwords/password-code.ts";
 import { parsePrefix } from "../../../lib/auth/otpkeys/kinds/split-otp.ts";
+import { usableCode } from "../../../lib/auth/passwords/password-code.ts";
+import * as manage from "../../../lib/auth/users/manage-users.ts";
 import { isTooLongToNormalize, usernameMaxCodePoints } from "../../../lib/auth/users/username.ts";
 import { viewUser } from "../../../lib/auth/users/view-user.ts";
+import { omitUndefined } from "../../../lib/platform/collections.ts";
 import { ok } from "../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
-import { omitUndefined } from "../../../lib/platform/collections.ts";
 import type { AuthContext } from "../context.ts";
 import { mustChangeField, ofUser, ofUsers, optionalFlag, usernameField } from "../inputs.ts";
 import { listReply, notFromLink, otherParameters, paging, pastTime, requirePast } from "../paging.ts";

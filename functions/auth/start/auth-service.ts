@@ -1,6 +1,5 @@
 import { type AuthSettings, authSettings } from "../../../lib/auth/settings.ts";
 import { authBackedUp } from "../../../lib/auth/storage/backup-items.table.ts";
-import { lowerThreadPoolPriority } from "../../thread-priority.ts";
 import type { Job } from "../../../lib/platform/http/job.ts";
 import { minutes } from "../../../lib/platform/time.ts";
 import type { Deployment } from "../../deployment.ts";
@@ -8,6 +7,7 @@ import { identifyCaller, tokenHashesOf } from "../../identify-caller.ts";
 import { backUpJobs } from "../../maintenance.ts";
 import { registerApi, registerJobs, registerRefusing, registerRefusingTasks, registerTasks } from "../../register.ts";
 import { type Service, servingOf } from "../../service.ts";
+import { lowerThreadPoolPriority } from "../../thread-priority.ts";
 import { clientPreflight } from "../client/check-origin.ts";
 import type { AuthContext } from "../context.ts";
 import { client, core, identifySession } from "../routes.ts";

@@ -1,13 +1,12 @@
-import { toAuthRules } from "../../../lib/auth/deps.ts";
-import { authLimits } from "../../../lib/auth/limits.ts";
+import { authLimits, toAuthRules } from "../../../lib/auth/deps.ts";
 import { createValidationClient } from "../../../lib/auth/otpkeys/kinds/remote.ts";
 import { createPasswordHasher } from "../../../lib/auth/passwords/password-hash.ts";
 import { createDeviceTokens } from "../../../lib/auth/sessions/device-token.ts";
 import type { AuthSettings } from "../../../lib/auth/settings.ts";
 import { createKeyedHash } from "../../../lib/auth/storage/keyed-hash.ts";
 import { authStore } from "../../../lib/auth/storage/store.table.ts";
-import { isInAzure } from "../../../lib/platform/settings/deployment-settings.ts";
 import { keyRing } from "../../../lib/platform/azure/key-ring.ts";
+import { isInAzure } from "../../../lib/platform/settings/deployment-settings.ts";
 import type { Deployment } from "../../deployment.ts";
 import { apiUrl } from "../../service.ts";
 import type { AuthContext } from "../context.ts";

@@ -2,11 +2,10 @@ import { conflict, retryOnConflict, type Stored } from "../../platform/stored.ts
 import { confirmWrite, finishOrLog } from "../../platform/tables/confirm-write.ts";
 import { touchRow } from "../../platform/tables/row-batches.ts";
 import type { Row } from "../../platform/tables/tables.ts";
-import { holderHint, holderPrefix, readHint, removeHint } from "../storage/hints.table.ts";
-import { sendNotices } from "../storage/notices.table.ts";
+import { holderHint, holderPrefix, readHint, removeHint, sendNotices } from "../storage/hints.table.ts";
 import { type AuthTables, idAtEnd, idKey, schemaVersion } from "../storage/tables.table.ts";
 import { maxAssignedKeys, type User } from "../store.ts";
-import { insertTombstone, locateUser, matchesUserRef, readUser, waitOncePerVersion } from "../users/names.table.ts";
+import { insertTombstone, locateUser, readLocated, waitOncePerVersion } from "../users/names.table.ts";
 import { replaceUser, touchAction, userIn, userRow } from "../users/user-rows.table.ts";
 import type { UserRef } from "../users/username.ts";
 import { keyPartition, keyRow } from "./key-rows.table.ts";
@@ -43,7 +42,7 @@ export async function addAssignment(
   let as = userRef;
   return retryOnConflict(async () => {
     const [user, rows] = await Promise.all([
-      readMeant(tables, as, id),
+      readLocated(tables, as, id),
       readKey(),
       as === userRef && sendNotices(tables, [hint]),
     ]);
@@ -65,7 +64,7 @@ export async function addAssignment(
     const written = await confirmWrite(
       () => replaceUser(tables, next, user.version),
       async () => {
-        const found = await readMeant(tables, as, id);
+        const found = await readLocated(tables, as, id);
         return found !== undefined && hasKey(found, assigned) ? found : undefined;
       },
     );
@@ -85,11 +84,6 @@ export async function announceHolder({ otpkeys }: AuthTables, key: Row, id: numb
 
 const hasKey = ({ value }: Stored<User>, { prefix, id }: { readonly prefix: string; readonly id: number }): boolean =>
   value.otpkeys.some(each => each.prefix === prefix && each.id === id);
-
-async function readMeant(tables: AuthTables, userRef: UserRef, id: number): Promise<Stored<User> | undefined> {
-  const user = await readUser(tables, { by: "id", id });
-  return user && matchesUserRef(userRef, user.value) ? user : undefined;
-}
 
 /** Number of holders that are checked. More are not left of unfinished calls: many users share the OTP key. */
 const maxChecked = 8;
@@ -132,7 +126,7 @@ export async function removeAssignment(tables: AuthTables, userRef: UserRef, pre
   let hasTried = false;
   return retryOnConflict(async () => {
     const [user, holder] = await Promise.all([
-      readMeant(tables, as, id),
+      readLocated(tables, as, id),
       readHint(tables, hint),
       !hasTried && sendNotices(tables, [hint]),
     ]);
@@ -144,7 +138,7 @@ export async function removeAssignment(tables: AuthTables, userRef: UserRef, pre
     const ended = await confirmWrite<"here" | "elsewhere">(
       async () => (await replaceUser(tables, { ...user.value, otpkeys: others }, user.version)) && "here",
       async () => {
-        const found = await readMeant(tables, as, id);
+        const found = await readLocated(tables, as, id);
         return found?.value.otpkeys.some(each => each.prefix === prefix) ? undefined : "elsewhere";
       },
     );

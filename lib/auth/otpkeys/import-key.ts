@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
-import { Fault } from "../../platform/fault.ts";
 import { omitUndefined } from "../../platform/collections.ts";
-import { conflict, retryOnConflict } from "../../platform/stored.ts";
 import { SealError } from "../../platform/crypto.ts";
+import { Fault } from "../../platform/fault.ts";
+import { conflict, retryOnConflict } from "../../platform/stored.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { NewOtpKey, OtpKey } from "../store.ts";
 import type { ValidImport } from "./imported-key.ts";

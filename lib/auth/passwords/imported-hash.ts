@@ -1,8 +1,8 @@
-import * as z from "zod";
 import { pbkdf2 } from "node:crypto";
 import { promisify } from "node:util";
-import { accepted, type Parsed, refused } from "../../platform/fault.ts";
+import * as z from "zod";
 import { omitUndefined } from "../../platform/collections.ts";
+import { accepted, type Parsed, refused } from "../../platform/fault.ts";
 import type { Immutable } from "../../platform/stored.ts";
 import { trimEnd } from "../../platform/text.ts";
 

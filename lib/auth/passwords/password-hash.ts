@@ -1,6 +1,6 @@
-import * as z from "zod";
 import { createHmac } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
+import * as z from "zod";
 import type { KeyRing } from "../../platform/crypto.ts";
 import type { Immutable } from "../../platform/stored.ts";
 import type { Instant } from "../../platform/time.ts";

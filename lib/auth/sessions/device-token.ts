@@ -1,5 +1,5 @@
 import { timingSafeEqual } from "node:crypto";
-import { keyedHash, type KeyRing } from "../../platform/crypto.ts";
+import { type KeyRing, keyedHash } from "../../platform/crypto.ts";
 import { between, type Instant, instant } from "../../platform/time.ts";
 
 /**

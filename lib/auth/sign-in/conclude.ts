@@ -1,6 +1,6 @@
+import { omitUndefined } from "../../platform/collections.ts";
 import { Fault } from "../../platform/fault.ts";
 import { warnOnError } from "../../platform/log.ts";
-import { omitUndefined } from "../../platform/collections.ts";
 import type { Stored } from "../../platform/stored.ts";
 import { measure } from "../../platform/telemetry.ts";
 import type { AuthDeps } from "../deps.ts";
@@ -11,7 +11,14 @@ import { hashUsernameForLog } from "../users/username.ts";
 import { decideSignIn, type FactorResults, type SignInRefusal } from "./check-factors.ts";
 import { wrongOtp } from "./check-otp.ts";
 import type { Credentials, Identified } from "./identify.ts";
-import { type AttemptReservations, BusyFault, concludeAttempt, padTiming, recordRefusalOnName, uncountAddress } from "./limit-attempts.ts";
+import {
+  type AttemptReservations,
+  BusyFault,
+  concludeAttempt,
+  padTiming,
+  recordRefusalOnName,
+  uncountAddress,
+} from "./limit-attempts.ts";
 
 /**
  * The result of a sign-in. The reason is for the audit log only: callers learn "granted" or "not granted" (A2). The

@@ -1,5 +1,5 @@
 import type { Log } from "../../platform/log.ts";
-import type { BackupScope, Backup } from "../../platform/maintenance/read-backup.ts";
+import type { Backup, BackupScope } from "../../platform/maintenance/read-backup.ts";
 import { forEachItem } from "../../platform/maintenance/restore.ts";
 import { partitions } from "../../platform/tables/row-batches.ts";
 import type { Entity, Row } from "../../platform/tables/tables.ts";

@@ -8,8 +8,16 @@ import { sessionHour } from "../sessions/sessions.table.ts";
 import { finishDeletion } from "../users/remove-user.table.ts";
 import { readUserRows, userIn } from "../users/user-rows.table.ts";
 import { cleanUpQueue, removeExpired } from "./expiry.table.ts";
-import { type Hint, hintedId, isOfAttribute, isTrueHint, readHint, removeHint } from "./hints.table.ts";
-import { noticeColumns, noticeQueue } from "./notices.table.ts";
+import {
+  type Hint,
+  hintedId,
+  isOfAttribute,
+  isTrueHint,
+  noticeColumns,
+  noticeQueue,
+  readHint,
+  removeHint,
+} from "./hints.table.ts";
 import type { AuthTables } from "./tables.table.ts";
 
 /** The number of rows that a clean-up deleted. */

@@ -1,9 +1,13 @@
-import { createHash } from "node:crypto";
+import * as z from "zod";
+import { chunksOf } from "../../platform/collections.ts";
+import { rowColumns } from "../../platform/tables/row-columns.ts";
 import type { Row } from "../../platform/tables/tables.ts";
+import { transactionSize } from "../../platform/tables/transaction.ts";
+import { hours, plus } from "../../platform/time.ts";
 import type { Attributes } from "../attributes/attributes.ts";
 import type { User } from "../store.ts";
 import { foldUsername } from "../users/username.ts";
-import { type AuthTables, idAtEnd, idKey, schemaVersion } from "./tables.table.ts";
+import { type AuthTables, hashOf, idAtEnd, idKey, namePartition, nameRow, schemaVersion } from "./tables.table.ts";
 
 /**
  * A row that says that a user may have a name, an attribute value or an OTP key. It is written before that is true and
@@ -16,16 +20,6 @@ export interface Hint {
   /** Id of the user. */
   readonly id: number;
 }
-
-const hash = (text: string): string => createHash("sha256").update(text, "utf8").digest("base64url");
-
-export const nameRow = "name";
-
-/** Returns the partition of a folded username in the table of names. */
-export const namePartition = (folded: string): string => hash(folded);
-
-/** Returns a partition that no user and no OTP key can have, for reads that take the time of real ones. */
-export const nonePartition = (text: string): string => `-${hash(text)}`;
 
 /** The row that leads from a name to a user. Its key makes the name unique. */
 export const nameHint = (folded: string, id: number): Hint => ({
@@ -54,7 +48,7 @@ export const listHint = (folded: string, id: number): Hint => ({
 });
 
 /** Returns the partition of the users with an attribute value. Hashed, because a key limits length and characters. */
-export const attributePartition = (key: string, value: string): string => hash(`${key}\0${value}`);
+export const attributePartition = (key: string, value: string): string => hashOf(`${key}\0${value}`);
 
 export const attributeHint = (key: string, value: string, id: number): Hint => ({
   table: "index",
@@ -110,3 +104,39 @@ export const readHint = (tables: AuthTables, { table, partitionKey, rowKey }: Hi
 /** Removes the row of a hint. @param row as read; absent: in any version */
 export const removeHint = (tables: AuthTables, hint: Hint, row?: Row): Promise<boolean> =>
   tables[hint.table].remove(hint.partitionKey, hint.rowKey, row?.etag);
+
+/** The queue of notices in the expiry index. */
+export const noticeQueue = "notice";
+
+/** Longer than any call takes. After that the writer of a hint has finished or crashed. */
+const lookAfterMs = hours(1);
+
+/** A hint that an unfinished call may leave, or with the id alone a user whose deletion it may leave unfinished. */
+type Notice = Hint | { readonly id: number };
+
+export const noticeColumns = rowColumns({ kind: "notice", version: schemaVersion }, () =>
+  z.object({
+    id: z.int().positive(),
+    table: z.enum(["names", "index", "otpkeys"]).exactOptional(),
+    partition: z.string().exactOptional(),
+    row: z.string().exactOptional(),
+  }),
+);
+
+/** Makes clean-up check hints an hour later. Call it before a hint is written or becomes wrong. */
+export async function sendNotices(tables: AuthTables, notices: readonly Notice[]): Promise<void> {
+  const hour = plus(tables.now(), lookAfterMs).slice(0, 13);
+  const rows = new Map(
+    notices.map(notice => {
+      const value =
+        "table" in notice
+          ? { id: notice.id, table: notice.table, partition: notice.partitionKey, row: notice.rowKey }
+          : { id: notice.id };
+      // Hashed, because the key of an index row fills a key.
+      const key = hashOf(JSON.stringify(value));
+      const rowKey = `${hour}_${key}`;
+      return [rowKey, { upsert: { rowKey, ...noticeColumns.toColumns(value) } }] as const;
+    }),
+  );
+  for (const some of chunksOf([...rows.values()], transactionSize)) await tables.expiry.transact(noticeQueue, some);
+}

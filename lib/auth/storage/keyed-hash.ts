@@ -1,4 +1,4 @@
-import { keyedHash, type KeyRing } from "../../platform/crypto.ts";
+import { type KeyRing, keyedHash } from "../../platform/crypto.ts";
 
 /** Returns a keyed hash of a text in base64url. Equal texts of different kinds have different hashes. */
 export type KeyedHash = (kind: string, text: string) => Promise<string>;

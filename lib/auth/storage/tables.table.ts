@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Log } from "../../platform/log.ts";
 import type { Table, Tables } from "../../platform/tables/tables.ts";
 import type { Now } from "../../platform/time.ts";
@@ -50,3 +51,13 @@ export const idAtEnd = (rowKey: string): number => Number(rowKey.slice(-16));
 /** Returns a random text by which a write whose response was lost is recognised. */
 export const newWriteId = ({ random }: Pick<AuthTables, "random">): string =>
   Buffer.from(random(12)).toString("base64url");
+
+/** Returns a text as part of a key, which limits length and characters. */
+export const hashOf = (text: string): string => createHash("sha256").update(text, "utf8").digest("base64url");
+
+/** Returns the partition of a folded username in the table of names. It has one row. */
+export const namePartition = (folded: string): string => hashOf(folded);
+export const nameRow = "name";
+
+/** Returns a partition that no user and no OTP key can have, for reads that take the time of real ones. */
+export const nonePartition = (text: string): string => `-${hashOf(text)}`;

@@ -1,11 +1,19 @@
 import { conflict, retryOnConflict } from "../../platform/stored.ts";
 import { confirmWrite, finishOrLog } from "../../platform/tables/confirm-write.ts";
-import { listHint, nameHint, readHint, removeHint, writeHint } from "../storage/hints.table.ts";
+import { listHint, nameHint, readHint, removeHint, sendNotices, writeHint } from "../storage/hints.table.ts";
 import { newEpoch } from "../storage/ids.ts";
-import { sendNotices } from "../storage/notices.table.ts";
 import type { AuthTables } from "../storage/tables.table.ts";
 import type { User } from "../store.ts";
-import { locateUser, matchesUserRef, readName, readUser, releaseName, removeName, waitOncePerVersion, writeName } from "./names.table.ts";
+import {
+  locateUser,
+  matchesUserRef,
+  readName,
+  readUser,
+  releaseName,
+  removeName,
+  waitOncePerVersion,
+  writeName,
+} from "./names.table.ts";
 import { replaceUser } from "./user-rows.table.ts";
 import { foldUsername, type Username, type UserRef } from "./username.ts";
 

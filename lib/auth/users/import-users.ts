@@ -1,6 +1,6 @@
 import pLimit from "p-limit";
-import { Fault, invalidRequest, type Problem } from "../../platform/fault.ts";
 import { type EachFieldOf, omitUndefined } from "../../platform/collections.ts";
+import { Fault, invalidRequest, type Problem } from "../../platform/fault.ts";
 import { measure } from "../../platform/telemetry.ts";
 import { type Attributes, attributeOf } from "../attributes/attributes.ts";
 import { createBatch } from "../batch.ts";

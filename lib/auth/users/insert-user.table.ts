@@ -1,5 +1,5 @@
-import { Fault, invalidRequest, type Problem } from "../../platform/fault.ts";
 import { type EachFieldOf, omitUndefined } from "../../platform/collections.ts";
+import { Fault, invalidRequest, type Problem } from "../../platform/fault.ts";
 import { conflict, retryOnConflict, type Stored } from "../../platform/stored.ts";
 import { confirmWrite } from "../../platform/tables/confirm-write.ts";
 import { mapConcurrently } from "../../platform/tables/row-batches.ts";
@@ -8,9 +8,8 @@ import type { Attributes } from "../attributes/attributes.ts";
 import { announceHolder } from "../otpkeys/assignments.table.ts";
 import { keyPartition, keyRow } from "../otpkeys/key-rows.table.ts";
 import type { StoredPassword } from "../passwords/password-hash.ts";
-import { indexHints, nameHint, writeHint } from "../storage/hints.table.ts";
+import { indexHints, nameHint, sendNotices, writeHint } from "../storage/hints.table.ts";
 import { newEpoch, newUserId } from "../storage/ids.ts";
-import { sendNotices } from "../storage/notices.table.ts";
 import { type AuthTables, idKey } from "../storage/tables.table.ts";
 import type { User } from "../store.ts";
 import { readName, releaseName, waitOncePerVersion, writeName } from "./names.table.ts";

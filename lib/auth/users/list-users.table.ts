@@ -8,7 +8,16 @@ import { createdAt, firstIdAt } from "../storage/ids.ts";
 import { type AuthTables, idAtEnd, idKey } from "../storage/tables.table.ts";
 import type { Page, Range, User, UserFilter, UserSummary } from "../store.ts";
 import { candidatesFrom, indexesOf } from "./user-indexes.table.ts";
-import { hasImportedHash, lastLoginIn, loginRow, readUserRows, summaryIn, summarySelect, userIn, userRow } from "./user-rows.table.ts";
+import {
+  hasImportedHash,
+  lastLoginIn,
+  loginRow,
+  readUserRows,
+  summaryIn,
+  summarySelect,
+  userIn,
+  userRow,
+} from "./user-rows.table.ts";
 import { foldUsername } from "./username.ts";
 
 /** Maximum number of users that a page of a filtered list examines: it bounds the storage calls. */

@@ -1,5 +1,5 @@
-import { Fault, invalidRequest } from "../../platform/fault.ts";
 import { type EachFieldOf, omitUndefined } from "../../platform/collections.ts";
+import { Fault, invalidRequest } from "../../platform/fault.ts";
 import type { Stored } from "../../platform/stored.ts";
 import type { Instant } from "../../platform/time.ts";
 import type { AuthDeps } from "../deps.ts";

@@ -2,9 +2,8 @@ import * as z from "zod";
 import { conflict, type Immutable, type Stored } from "../../platform/stored.ts";
 import { touchRow } from "../../platform/tables/row-batches.ts";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
-import { namePartition, nameRow } from "../storage/hints.table.ts";
-import { sendNotices } from "../storage/notices.table.ts";
-import { type AuthTables, idKey, schemaVersion } from "../storage/tables.table.ts";
+import { sendNotices } from "../storage/hints.table.ts";
+import { type AuthTables, idKey, namePartition, nameRow, schemaVersion } from "../storage/tables.table.ts";
 import type { User } from "../store.ts";
 import { goneColumns, userIn, userRow } from "./user-rows.table.ts";
 import { foldUsername, type UserRef } from "./username.ts";
@@ -54,11 +53,15 @@ export const locateUser = async (tables: AuthTables, userRef: UserRef): Promise<
 export const matchesUserRef = (userRef: UserRef, { name }: User): boolean =>
   userRef.by === "id" || foldUsername(name) === userRef.folded;
 
-/** Reads the row `user` of the user of a reference. */
+/** Reads the row `user` of the user of a reference. @param id to which the reference leads */
+export async function readLocated(tables: AuthTables, userRef: UserRef, id: number): Promise<Stored<User> | undefined> {
+  const user = userIn(await tables.users.get(idKey(id), userRow));
+  return user && matchesUserRef(userRef, user.value) ? user : undefined;
+}
+
 export async function readUser(tables: AuthTables, userRef: UserRef): Promise<Stored<User> | undefined> {
   const id = await locateUser(tables, userRef);
-  const user = id === undefined ? undefined : userIn(await tables.users.get(idKey(id), userRow));
-  return user && matchesUserRef(userRef, user.value) ? user : undefined;
+  return id === undefined ? undefined : readLocated(tables, userRef, id);
 }
 
 /** Minimum time that the writer of a hint gets to make it true. */

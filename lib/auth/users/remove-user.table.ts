@@ -3,11 +3,19 @@ import { confirmWrite, finishOrLog } from "../../platform/tables/confirm-write.t
 import { mapConcurrently } from "../../platform/tables/row-batches.ts";
 import { readOrLog } from "../../platform/tables/row-columns.ts";
 import { attributesIn } from "../attributes/attribute-rows.table.ts";
-import { indexHints, removeHint } from "../storage/hints.table.ts";
-import { sendNotices } from "../storage/notices.table.ts";
+import { indexHints, removeHint, sendNotices } from "../storage/hints.table.ts";
 import { type AuthTables, idKey, newWriteId } from "../storage/tables.table.ts";
 import { locateUser, matchesUserRef, readName, removeName } from "./names.table.ts";
-import { goneColumns, isGone, loginRow, readUserRows, touchAction, type UserRows, userIn, userRow } from "./user-rows.table.ts";
+import {
+  goneColumns,
+  isGone,
+  loginRow,
+  readUserRows,
+  touchAction,
+  type UserRows,
+  userIn,
+  userRow,
+} from "./user-rows.table.ts";
 import { foldUsername, type UserRef } from "./username.ts";
 
 /**

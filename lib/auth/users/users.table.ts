@@ -3,9 +3,8 @@ import { confirmWrite } from "../../platform/tables/confirm-write.ts";
 import type { Instant } from "../../platform/time.ts";
 import { attributesIn } from "../attributes/attribute-rows.table.ts";
 import { endedCode } from "../passwords/password-code.ts";
-import { nonePartition } from "../storage/hints.table.ts";
 import { newEpoch } from "../storage/ids.ts";
-import { type AuthTables, idKey } from "../storage/tables.table.ts";
+import { type AuthTables, idKey, nonePartition } from "../storage/tables.table.ts";
 import type { Range, User, UserFilter, UserView } from "../store.ts";
 import { changeUsername } from "./change-username.table.ts";
 import { insertUser, type NewUser } from "./insert-user.table.ts";
@@ -39,7 +38,12 @@ export function userTable(tables: AuthTables) {
       if (user === undefined || !matchesUserRef(userRef, user)) return undefined;
       const lastLogin = lastLoginIn(rows.login);
       const otpkeys = user.otpkeys.map(({ prefix }) => prefix);
-      return { ...user, otpkeys, attributes: attributesIn(rows.attributes), ...(lastLogin !== undefined && { lastLogin }) };
+      return {
+        ...user,
+        otpkeys,
+        attributes: attributesIn(rows.attributes),
+        ...(lastLogin !== undefined && { lastLogin }),
+      };
     },
 
     create: (user: NewUser) => insertUser(tables, user),

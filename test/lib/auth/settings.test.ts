@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { toAuthRules } from "../../../lib/auth/deps.ts";
-import { authLimits } from "../../../lib/auth/limits.ts";
+import { authLimits, toAuthRules } from "../../../lib/auth/deps.ts";
 import { authSettings, passwordMinLength } from "../../../lib/auth/settings.ts";
 import { describeSettings } from "../../../lib/platform/settings/describe-settings.ts";
 import { BadSettings, type Environment, readSettings } from "../../../lib/platform/settings/read-settings.ts";

@@ -2,7 +2,17 @@ import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "no
 import { type CryptoPlugin, createGuardrails, verifySync } from "otplib";
 import { omitUndefined } from "../../../platform/collections.ts";
 import type { Instant } from "../../../platform/time.ts";
-import { type CodeFormat, type Decision, type KeyDraft, type KeyParameters, type KeyState, type LocalKind, type Prepared, type TotpAlgorithm, totpAlgorithms } from "./contract.ts";
+import {
+  type CodeFormat,
+  type Decision,
+  type KeyDraft,
+  type KeyParameters,
+  type KeyState,
+  type LocalKind,
+  type Prepared,
+  type TotpAlgorithm,
+  totpAlgorithms,
+} from "./contract.ts";
 import { type DraftRules, draftProblems } from "./draft-problems.ts";
 
 const lengths = [6, 7, 8];

@@ -1,5 +1,5 @@
-import * as z from "zod";
 import { createHmac, timingSafeEqual } from "node:crypto";
+import * as z from "zod";
 import { callPeer, type PeerTools } from "../../../platform/call-peer.ts";
 import { PeerFailure } from "../../../platform/peer-failure.ts";
 import type { OtpPeers, RemoteKind, ValidationResult } from "./contract.ts";
