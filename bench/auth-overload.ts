@@ -34,10 +34,10 @@ const pause = (ms: number) => new Promise(resolve => setTimeout(resolve, ms));
 async function untilGranted(login: () => Promise<Sent>, endsAt: number): Promise<number> {
   const began = performance.now();
   for (;;) {
-    const { status, retryAfter } = await login();
+    const { status, retryAfterSeconds } = await login();
     if (status === 200) return performance.now() - began;
     if (performance.now() > endsAt) return Number.POSITIVE_INFINITY;
-    await pause(retryAfter * 1000);
+    await pause(retryAfterSeconds * 1000);
   }
 }
 

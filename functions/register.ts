@@ -86,7 +86,7 @@ export interface RefusalOptions extends ResponseOptions {
  * conflict for each of them.
  */
 export function registerRefusing<D, S>(api: Api<D, S>, prefix: string, { routes, ...options }: RefusalOptions): void {
-  const refusal = new Fault("unavailable", "The service is not configured.", { retryAfter: 60 });
+  const refusal = new Fault("unavailable", "The service is not configured.", { retryAfterSeconds: 60 });
   const answer = (call: Call) => respond(call, options, async () => api.refuse(refusal));
   for (const { name, template, parts } of httpFunctions(api, prefix)) {
     const route = (method: string) => `${method} ${template}`.toLowerCase();

@@ -53,17 +53,17 @@ async function run(
       const username = names === 0 ? randomUUID() : `flooded-${calls++ % names}`;
       const form = { username, password: "a wrong password" };
       const sent = send("/client/authenticate", { method: "POST", form });
-      const { status, ms, retryAfter } = await sent.catch((error: NodeJS.ErrnoException) => ({
+      const { status, ms, retryAfterSeconds } = await sent.catch((error: NodeJS.ErrnoException) => ({
         status: error.code ?? "failed",
         ms: 0,
-        retryAfter: 0,
+        retryAfterSeconds: 0,
       }));
       statuses[status] = (statuses[status] ?? 0) + 1;
       if (status !== 503) continue;
       if (Number.isNaN(firstRefusalMs)) firstRefusalMs = performance.now() - began;
       (call === 0 ? firstRefusals : laterRefusals).push(ms);
       // The callers of one second are spread over it, as they would be without the whole seconds of the header.
-      if (waits) await new Promise(resolve => setTimeout(resolve, (retryAfter + Math.random()) * 1000));
+      if (waits) await new Promise(resolve => setTimeout(resolve, (retryAfterSeconds + Math.random()) * 1000));
     }
   };
   await Promise.all(callers.map(work));

@@ -7,7 +7,7 @@ export interface Sent {
   readonly text: string;
   readonly ms: number;
   /** Seconds of `Retry-After`; 0 if absent. */
-  readonly retryAfter: number;
+  readonly retryAfterSeconds: number;
 }
 
 export interface Request {
@@ -36,8 +36,8 @@ export function caller(url: string): { readonly send: Send; close(): void } {
       open({ hostname, port, path, method, agent, headers: all }, response => {
         buffer(response).then(bytes => {
           const ms = performance.now() - began;
-          const retryAfter = Number(response.headers["retry-after"] ?? 0);
-          resolve({ status: response.statusCode ?? 0, text: bytes.toString(), ms, retryAfter });
+          const retryAfterSeconds = Number(response.headers["retry-after"] ?? 0);
+          resolve({ status: response.statusCode ?? 0, text: bytes.toString(), ms, retryAfterSeconds });
         }, reject);
       })
         .once("error", reject)

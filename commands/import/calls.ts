@@ -1,4 +1,4 @@
-import { retryAfterSeconds } from "../../lib/platform/peer-failure.ts";
+import { readRetryAfter } from "../../lib/platform/peer-failure.ts";
 import { type Now, seconds } from "../../lib/platform/time.ts";
 import { type ApiAnswer, WrongService } from "../api.ts";
 
@@ -75,8 +75,7 @@ export function createAsk({ service, url, stop, cut, sleep, random, now, timeOfD
     );
   };
 
-  const retryAfterMs = ({ headers }: Answered) =>
-    seconds(retryAfterSeconds(headers.get("retry-after"), timeOfDay) ?? 0);
+  const retryAfterMs = ({ headers }: Answered) => seconds(readRetryAfter(headers.get("retry-after"), timeOfDay) ?? 0);
 
   return async (call, isFinal = () => false) => {
     let runningMs = 0;

@@ -18,7 +18,7 @@ export function unavailableFault(
   { peer = cause.peer, consequence }: { readonly peer?: string; readonly consequence?: string } = {},
 ): Fault {
   const message = [`The ${peer} is not responding`, ...(consequence === undefined ? [] : [consequence])].join("; ");
-  return new Fault("unavailable", `${message}.`, { retryAfter: cause.retryAfter ?? 30, cause });
+  return new Fault("unavailable", `${message}.`, { retryAfterSeconds: cause.retryAfterSeconds ?? 30, cause });
 }
 
 const nothingOrdered = { consequence: "nothing was ordered" };
@@ -26,12 +26,12 @@ const cancelContinues = { consequence: "a job continues the cancel" };
 
 /** Returns the fault of a create that took too long. */
 export const tooLateFault = (): Fault =>
-  new Fault("unavailable", "The request took too long; nothing was ordered.", { retryAfter: 30 });
+  new Fault("unavailable", "The request took too long; nothing was ordered.", { retryAfterSeconds: 30 });
 
 /** Returns the fault of a create whose order intent storage did not answer: nothing was ordered. */
 export const intentFault = (cause: Fault): Fault =>
   new Fault("unavailable", "Storage is not responding; nothing was ordered.", {
-    ...(cause.retryAfter !== undefined && { retryAfter: cause.retryAfter }),
+    ...(cause.retryAfterSeconds !== undefined && { retryAfterSeconds: cause.retryAfterSeconds }),
     cause,
   });
 
@@ -132,4 +132,4 @@ export function claimFault(verdict: FinalVerdict, { requestId }: Claim): Fault {
   return stillRunningFault();
 }
 export const stillRunningFault = (): Fault =>
-  new Fault("conflict", "The first call with this Idempotency-Key is still running.", { retryAfter: 5 });
+  new Fault("conflict", "The first call with this Idempotency-Key is still running.", { retryAfterSeconds: 5 });

@@ -5,8 +5,8 @@ import {
   kindOfStatus,
   PeerFailure,
   type PeerFailureKind,
+  readRetryAfter,
   requestIdIn,
-  retryAfterSeconds,
   traceCall,
 } from "./peer-failure.ts";
 import type { ActiveSpanHandle } from "./telemetry.ts";
@@ -89,7 +89,7 @@ export function callPeer<T>(access: PeerAccess, request: PeerRequest<T>): Promis
       } catch (error) {
         const isLast = request.mayRepeat !== true || tried === maxTries;
         if (isLast || !(error instanceof PeerFailure) || !error.isTransient) throw error;
-        const waitMs = Math.max(backOff(tried, access.random), (error.retryAfter ?? 0) * 1000);
+        const waitMs = Math.max(backOff(tried, access.random), (error.retryAfterSeconds ?? 0) * 1000);
         if (waitMs > maxWaitMs) throw error;
         await access.sleep(waitMs, signal).catch(() => {
           throw error;
@@ -132,9 +132,9 @@ async function callOnce<T>(
   const text = await textOf(response, access.maxResponseBytes ?? 4 * 1024 * 1024);
 
   if (!response.ok) {
-    const retryAfter = retryAfterSeconds(response.headers.get("retry-after"), access.now);
+    const retryAfterSeconds = readRetryAfter(response.headers.get("retry-after"), access.now);
     const error = access.errorOf?.(jsonOf(text));
-    throw failed(kindOfStatus(status, retryAfter), { status, retryAfter, ...error, peerRequestId });
+    throw failed(kindOfStatus(status, retryAfterSeconds), { status, retryAfterSeconds, ...error, peerRequestId });
   }
   if (request.status !== undefined && status !== request.status)
     throw failed("unanswered", { status, detail: `The response must have status ${request.status}.`, peerRequestId });

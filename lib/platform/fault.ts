@@ -40,7 +40,7 @@ export interface FaultDetails {
   /** All invalid fields, not only the first. */
   readonly problems?: readonly Problem[];
   /** Seconds until a retry is useful; sent as `Retry-After`. */
-  readonly retryAfter?: number;
+  readonly retryAfterSeconds?: number;
   /** Additional members of the API's error body, by their wire names. */
   readonly data?: Readonly<Record<string, unknown>>;
   /** Reason code of a 401, 403 or 503. It is logged and never sent. */
@@ -58,7 +58,7 @@ export class Fault extends Error {
   override readonly name = "Fault";
   readonly kind: FaultKind;
   readonly problems: readonly Problem[];
-  readonly retryAfter: number | undefined;
+  readonly retryAfterSeconds: number | undefined;
   readonly data: Readonly<Record<string, unknown>> | undefined;
   readonly reason: string | undefined;
   readonly caller: Caller | undefined;
@@ -67,7 +67,7 @@ export class Fault extends Error {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
     this.kind = kind;
     this.problems = details.problems ?? [];
-    this.retryAfter = details.retryAfter;
+    this.retryAfterSeconds = details.retryAfterSeconds;
     this.data = details.data;
     this.reason = details.reason;
     this.caller = details.caller;

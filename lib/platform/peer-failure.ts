@@ -18,7 +18,7 @@ export type PeerFailureKind = "unreachable" | "unanswered" | "throttled" | "unau
 interface PeerFailureDetails {
   readonly status?: number | undefined;
   /** Seconds, from Retry-After (both forms of RFC 9110 section 10.2.3). */
-  readonly retryAfter?: number | undefined;
+  readonly retryAfterSeconds?: number | undefined;
   /** The peer's own error code and text, for `error_data` and `error_message`. Cut to 500 characters on one line. */
   readonly code?: unknown;
   readonly detail?: unknown;
@@ -37,7 +37,7 @@ export class PeerFailure extends Error {
   readonly operation: string;
   readonly kind: PeerFailureKind;
   readonly status: number | undefined;
-  readonly retryAfter: number | undefined;
+  readonly retryAfterSeconds: number | undefined;
   readonly code: string | undefined;
   readonly detail: string | undefined;
   readonly peerRequestId: string | undefined;
@@ -49,7 +49,7 @@ export class PeerFailure extends Error {
     this.operation = operation;
     this.kind = kind;
     this.status = details.status;
-    this.retryAfter = details.retryAfter;
+    this.retryAfterSeconds = details.retryAfterSeconds;
     this.code = plainText(details.code);
     this.detail = plainText(details.detail);
     this.peerRequestId = details.peerRequestId;
@@ -57,8 +57,8 @@ export class PeerFailure extends Error {
 
   /** Returns the same failure as one of another kind, with this one as its cause. @param changes details that differ */
   as(kind: PeerFailureKind, changes: PeerFailureDetails & { readonly operation?: string } = {}): PeerFailure {
-    const { status, retryAfter, code, detail, peerRequestId } = this;
-    const details = { status, retryAfter, code, detail, peerRequestId, cause: this, ...changes };
+    const { status, retryAfterSeconds, code, detail, peerRequestId } = this;
+    const details = { status, retryAfterSeconds, code, detail, peerRequestId, cause: this, ...changes };
     return new PeerFailure(this.peer, changes.operation ?? this.operation, kind, details);
   }
 
@@ -104,8 +104,8 @@ function outcomeOf(ended: Result<unknown>): string {
  * Returns the failure kind of a non-2xx status (see `PeerFailureKind`). 5xx and 408 are `unanswered`: a gateway may
  * send them after the peer did the work.
  */
-export function kindOfStatus(status: number, retryAfter: number | undefined): PeerFailureKind {
-  if (status === 429 || (status === 503 && retryAfter !== undefined)) return "throttled";
+export function kindOfStatus(status: number, retryAfterSeconds: number | undefined): PeerFailureKind {
+  if (status === 429 || (status === 503 && retryAfterSeconds !== undefined)) return "throttled";
   if (status === 401 || status === 403) return "unauthorized";
   if (status === 404) return "missing";
   if (status === 408) return "unanswered";
@@ -157,7 +157,7 @@ const oneValue = /\s*(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs)?|Fri|Sat(?:ur)?|Sun)(?:d
  * that a wrong value does not stop work; undefined if no value can be read.
  * @param now the clock for a date; without it a date counts as unreadable
  */
-export function retryAfterSeconds(header: string | null | undefined, now?: Now): number | undefined {
+export function readRetryAfter(header: string | null | undefined, now?: Now): number | undefined {
   const waits = (header?.match(oneValue) ?? []).map(value => secondsOf(value.trim(), now));
   const longest = Math.max(...waits.filter(wait => wait !== undefined));
   // Math.max() of no values is -Infinity.

@@ -31,5 +31,5 @@ export async function retryOnConflict<T>(work: () => Promise<T | typeof conflict
     const result = await work();
     if (result !== conflict) return result as T;
   }
-  throw new Fault("unavailable", "Too many concurrent changes. Repeat the call.", { retryAfter: 1 });
+  throw new Fault("unavailable", "Too many concurrent changes. Repeat the call.", { retryAfterSeconds: 1 });
 }

@@ -17,12 +17,12 @@ export interface HashSlot extends Disposable {
 
 /** The queue has no slot for this caller, or the turn came too late. Nothing was checked, so nothing failed. */
 export class OverloadFault extends Fault {
-  constructor(retryAfter: number) {
+  constructor(retryAfterSeconds: number) {
     // Nothing logs the stack of this fault, and on an overloaded host its capture is a large part of a refusal.
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
     super("unavailable", "Too many passwords are being checked. Try again in a moment.", {
-      retryAfter,
+      retryAfterSeconds,
       reason: "overloaded",
     });
     Error.stackTraceLimit = stackTraceLimit;

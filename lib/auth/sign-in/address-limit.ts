@@ -16,14 +16,14 @@ interface AddressLimits {
 
 type AddressAttempt =
   | { readonly outcome: "counted"; readonly next: AddressCount }
-  | { readonly outcome: "waiting"; readonly retryAfter: number };
+  | { readonly outcome: "waiting"; readonly retryAfterSeconds: number };
 
 /** Counts an attempt before it is checked. Returns `waiting` with the whole seconds to wait if the window is full. */
 export function countAttempt(count: AddressCount | undefined, now: Instant, limits: AddressLimits): AddressAttempt {
   const age = count === undefined ? limits.windowMs : between(count.since, now);
   if (count === undefined || age >= limits.windowMs) return { outcome: "counted", next: { since: now, attempts: 1 } };
   if (count.attempts >= limits.attempts) {
-    return { outcome: "waiting", retryAfter: Math.ceil((limits.windowMs - age) / 1000) };
+    return { outcome: "waiting", retryAfterSeconds: Math.ceil((limits.windowMs - age) / 1000) };
   }
   return { outcome: "counted", next: { ...count, attempts: count.attempts + 1 } };
 }

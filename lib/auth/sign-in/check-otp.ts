@@ -104,7 +104,7 @@ const retryAfterSeconds = 10;
 /** The OTP stays spent, so the message asks for a new one. */
 const noServerResponds = (): Fault =>
   new Fault("unavailable", "OTPs cannot be checked at the moment. Try again later with a new OTP.", {
-    retryAfter: retryAfterSeconds,
+    retryAfterSeconds,
   });
 
 interface KeyCut {

@@ -45,13 +45,13 @@ export const readThrottle = (key: ThrottleKey, { throttles, users }: AuthDeps): 
 /** No slot became free in time. Nothing was checked, so nothing failed. */
 export class BusyFault extends Fault {
   constructor() {
-    super("throttled", "Too many attempts at the same time. Try again in a moment.", { retryAfter: 1 });
+    super("throttled", "Too many attempts at the same time. Try again in a moment.", { retryAfterSeconds: 1 });
   }
 }
 
 /** The attempt is refused until its username or address may try again. */
-const throttled = (retryAfter: number): Fault =>
-  new Fault("throttled", "Too many failed attempts. Try again later.", { retryAfter });
+const throttled = (retryAfterSeconds: number): Fault =>
+  new Fault("throttled", "Too many failed attempts. Try again later.", { retryAfterSeconds });
 
 /**
  * Reserves a slot before anything is checked, so that parallel guesses cannot pass together. Returns what `read`
@@ -71,7 +71,7 @@ export async function reserveSlot<T>(attempt: Attempt, read: () => Promise<T>, d
   let waits = 0;
   for (;;) {
     const result = reserve(attempt.throttle.value, attempt.reservationId, now(), rules.throttle);
-    if (result.outcome === "waiting") throw throttled(result.retryAfter);
+    if (result.outcome === "waiting") throw throttled(result.retryAfterSeconds);
     if (result.outcome === "reserved") {
       const reading = read();
       // If the reservation fails, this is never awaited: its rejection must not end the process.
@@ -170,7 +170,7 @@ export async function countAddress(address: string | undefined, deps: AuthDeps):
   for (;;) {
     const current = await deps.addresses.find(group);
     const attempt = countAttempt(current.value, deps.now(), limits);
-    if (attempt.outcome === "waiting") throw throttled(attempt.retryAfter);
+    if (attempt.outcome === "waiting") throw throttled(attempt.retryAfterSeconds);
     const { next } = attempt;
     const saved = await deps.addresses.save(current, next, plus(next.since, limits.windowMs));
     if (saved !== undefined) return { group, since: next.since };

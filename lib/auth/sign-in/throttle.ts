@@ -49,12 +49,12 @@ export interface ThrottleLimits {
  * The result of a reservation.
  * - `reserved`: the attempt may continue after `next` is written
  * - `busy`: other unfinished attempts occupy all slots; one may become free soon
- * - `waiting`: refused; `retryAfter` is in whole seconds
+ * - `waiting`: refused; `retryAfterSeconds` is in whole seconds
  */
 type ReserveResult =
   | { readonly outcome: "reserved"; readonly next: Throttle }
   | { readonly outcome: "busy" }
-  | { readonly outcome: "waiting"; readonly retryAfter: number };
+  | { readonly outcome: "waiting"; readonly retryAfterSeconds: number };
 
 export const noFailures: Throttle = { failures: 0, reservations: [] };
 
@@ -67,7 +67,7 @@ export function reserve(throttle: Throttle, id: string, now: Instant, limits: Th
   const current = applyExpiry(throttle, now, limits);
   const { failures, failedAt } = current;
   const waitMs = failedAt === undefined ? 0 : waitAfter(failures, limits) - between(failedAt, now);
-  if (waitMs > 0) return { outcome: "waiting", retryAfter: Math.ceil(waitMs / 1000) };
+  if (waitMs > 0) return { outcome: "waiting", retryAfterSeconds: Math.ceil(waitMs / 1000) };
   const slots = Math.max(1, limits.failures - failures);
   const others = withoutReservation(current, id);
   if (others.length >= slots) return { outcome: "busy" };

@@ -54,7 +54,7 @@ async function importUser(user: ImportedUser, deps: AuthDeps): Promise<UserImpor
   const stored = found ?? (await create(user, deps)) ?? (await find());
   // Another call took the name, and its user was deleted.
   if (stored === undefined)
-    throw new Fault("unavailable", "Too many concurrent changes. Repeat the call.", { retryAfter: 1 });
+    throw new Fault("unavailable", "Too many concurrent changes. Repeat the call.", { retryAfterSeconds: 1 });
   if ("isNew" in stored) return stored;
   await requireSame(stored, user, deps);
   return { id: stored.id, isNew: false };

@@ -90,7 +90,7 @@ export async function insertUser(
     if (found.length < otpkeys.length) throw unknownKey();
     const announced = await mapConcurrently(found, key => announceHolder(tables, key, id));
     if (announced.includes(false)) return conflict;
-    if (now() > latest) throw new Fault("unavailable", "The call took too long. Repeat it.", { retryAfter: 1 });
+    if (now() > latest) throw new Fault("unavailable", "The call took too long. Repeat it.", { retryAfterSeconds: 1 });
     const user: User = omitUndefined<EachFieldOf<User>>({
       id,
       name,

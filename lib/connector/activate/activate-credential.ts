@@ -76,7 +76,7 @@ async function afterReadBack(
   if (typeof registered === "string") return activated(target, registered, deps);
   if (registered instanceof PeerFailure && !isLate) {
     const lastError = `The identity provider ${idp.id} could not be queried for the credential.`;
-    return retryLater(index, { lastError, retryAfter: registered.retryAfter }, deps);
+    return retryLater(index, { lastError, retryAfterSeconds: registered.retryAfterSeconds }, deps);
   }
   if (registered === false && credential.refusal !== undefined)
     return endUnregistered(target, "refused", credential.refusal.reason, deps);
@@ -119,7 +119,7 @@ async function attestationOf(
   const opened = await orFailure(openAttestation(requestId, key, index, response, deps));
   if (opened instanceof PeerFailure) {
     deps.log.warn("signing_keys_unread", { keyId: key.id, index, error: opened });
-    return { lastError: opened.message, retryAfter: opened.retryAfter };
+    return { lastError: opened.message, retryAfterSeconds: opened.retryAfterSeconds };
   }
   // The signing key may be back later: the signature was valid when the response was received.
   if (opened === "unknown_key") return { lastError: "The key maker's signing key is currently unknown." };

@@ -92,7 +92,7 @@ export function afterFailure(
   const reason = failure.detail ?? failure.message;
   if (isRepairable(failure)) {
     const mayBeDone = failure.mayBeDone || failure.kind === "missing";
-    const delay = { lastError: reason, retryAfter: failure.retryAfter, mayBeDone: wasTried || mayBeDone };
+    const delay = { lastError: reason, retryAfterSeconds: failure.retryAfterSeconds, mayBeDone: wasTried || mayBeDone };
     return { ...retryLater(index, delay, deps), failure };
   }
   if (!wasTried) return endUnregistered(target, "refused", reason, deps, failure);
@@ -115,7 +115,7 @@ export function afterFailure(
 interface Delay {
   readonly lastError: string;
   /** Seconds that the peer asked to wait. */
-  readonly retryAfter?: number | undefined;
+  readonly retryAfterSeconds?: number | undefined;
   /** Whether an attempt may have registered the credential without an answer. */
   readonly mayBeDone?: boolean;
 }
@@ -123,7 +123,7 @@ interface Delay {
 /** Returns the outcome of an attempt that is repeated later, at the latest when the time for activation is over. */
 export function retryLater(
   index: number,
-  { lastError, retryAfter, mayBeDone = true }: Delay,
+  { lastError, retryAfterSeconds, mayBeDone = true }: Delay,
   { now, intervals }: Pick<ConnectorDeps, "now" | "intervals">,
 ): StepOutcome {
   const at = now();
@@ -132,7 +132,7 @@ export function retryLater(
     const latest = retryableUntil > at ? retryableUntil : undefined;
     return {
       ...credential,
-      retry: postpone(retry, at, intervals.retry, { retryAfter, lastError, latest }),
+      retry: postpone(retry, at, intervals.retry, { retryAfterSeconds, lastError, latest }),
       ...(mayBeDone && triedAt !== undefined && { triedAt }),
     };
   };

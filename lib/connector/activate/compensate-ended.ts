@@ -65,7 +65,7 @@ export function compensateFirst([index, ...others]: readonly number[], ending: E
       if (failure !== undefined) deps.log.warn("compensation_failed", { error: failure });
       if (failure?.isTransient === true && mayWait) {
         const lastError = `The enrollment has ended. What ${idpId} began for it will be removed when ${idpId} answers.`;
-        return { change: pollAgain(deps, { lastError, retryAfter: failure.retryAfter }), failure };
+        return { change: pollAgain(deps, { lastError, retryAfterSeconds: failure.retryAfterSeconds }), failure };
       }
       return { ...compensateFirst(others, ending, deps), isWithoutCall: false, failure, isRefused: undefined };
     },

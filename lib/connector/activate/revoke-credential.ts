@@ -31,7 +31,7 @@ export async function revokeCredential(target: CredentialTarget, deps: Connector
         if (!(error instanceof PeerFailure)) throw error;
         deps.log.warn("revocation_failed", { keyId: key.id, index, error });
         const lastError = error.detail ?? error.message;
-        const failed = { lastError, retryAfter: error.retryAfter, mayPass: isRepairable(error) };
+        const failed = { lastError, retryAfterSeconds: error.retryAfterSeconds, mayPass: isRepairable(error) };
         return { ...notRemoved(target, failed, deps), failure: error };
       }
       const revokedAt = deps.now();
@@ -55,7 +55,7 @@ const changed = ({ index }: CredentialTarget, change: (revocation: Revocation) =
 interface Failed {
   readonly lastError: string;
   /** Seconds that the peer asked to wait. */
-  readonly retryAfter?: number | undefined;
+  readonly retryAfterSeconds?: number | undefined;
   /** Whether a later attempt may succeed. */
   readonly mayPass: boolean;
 }
@@ -63,7 +63,7 @@ interface Failed {
 /** Returns the outcome of a failed attempt: it is repeated until the period for retries ends. */
 function notRemoved(
   target: CredentialTarget,
-  { lastError, retryAfter, mayPass }: Failed,
+  { lastError, retryAfterSeconds, mayPass }: Failed,
   { now, intervals, log }: ConnectorDeps,
 ): StepOutcome {
   const { key, index } = target;
@@ -75,6 +75,6 @@ function notRemoved(
   return changed(target, ({ retry, ...revocation }) => ({
     ...revocation,
     ...(hasEnded && { state: "revoke_failed" }),
-    retry: postpone(retry, at, intervals.retry, { retryAfter, lastError, ...(!hasEnded && { latest }) }),
+    retry: postpone(retry, at, intervals.retry, { retryAfterSeconds, lastError, ...(!hasEnded && { latest }) }),
   }));
 }

@@ -33,7 +33,9 @@ export async function renewCancelLease(
   };
   const written = await rewriteRequest(loaded, run, withLease, deps);
   if (written !== undefined) return written;
-  throw new Fault("conflict", "A job or another cancel is working on the request.", { retryAfter: retryAfterLease });
+  throw new Fault("conflict", "A job or another cancel is working on the request.", {
+    retryAfterSeconds: retryAfterLease,
+  });
 }
 
 /**
@@ -46,9 +48,9 @@ export async function endCancelRun(
   { fault, fate }: { readonly fault: Fault; readonly fate: CancelFate },
   deps: ConnectorDeps,
 ): Promise<Fault> {
-  const retryAfter = fault.cause instanceof PeerFailure ? fault.cause.retryAfter : undefined;
+  const retryAfterSeconds = fault.cause instanceof PeerFailure ? fault.cause.retryAfterSeconds : undefined;
   const released = (request: CredentialRequest): CredentialRequest => {
-    if (fate === "resumed") return postponeRequest(request, "reconcile", deps.intervals.retry, deps, retryAfter);
+    if (fate === "resumed") return postponeRequest(request, "reconcile", deps.intervals.retry, deps, retryAfterSeconds);
     const { lease, due, cancelling, ...rest } = request;
     return { ...rest, ...(cancelling?.before && { due: cancelling.before }) };
   };

@@ -44,7 +44,7 @@ export async function cancelRequest(requestId: string, deps: ConnectorDeps): Pro
 function requireCancellable({ request: { value: request }, keys }: LoadedRequest, run: Run, deps: ConnectorDeps): void {
   const { now, intervals } = deps;
   const conflict = (message: string, retryAfterMs?: number) =>
-    new Fault("conflict", message, retryAfterMs === undefined ? {} : { retryAfter: retryAfterMs / 1000 });
+    new Fault("conflict", message, retryAfterMs === undefined ? {} : { retryAfterSeconds: retryAfterMs / 1000 });
   const { delivery, lease, state } = request;
   if (isTerminal(state)) throw conflict("The request has ended.");
   if (lease !== undefined && isLeasedByAnother(lease, run, now()))

@@ -35,7 +35,7 @@ export async function countMissingShipment(loaded: LoadedRequest, run: Run, deps
   const failure = await compensateInTurn(leased, ordered, run, deps);
   if (failure?.isTransient === true) {
     const message = `The shipment was deleted at the delivery service. ${failure.peer} is not responding yet.`;
-    return pollLater(leased, { delivery, errorMessage: message }, deps, failure.retryAfter);
+    return pollLater(leased, { delivery, errorMessage: message }, deps, failure.retryAfterSeconds);
   }
   log.warn("shipment_cancelled", { shipmentId: delivery.shipment?.id });
   const errorMessage = "The shipment was deleted at the delivery service.";

@@ -80,8 +80,9 @@ function afterFailure(keyId: string, error: PeerFailure, deps: ConnectorDeps): S
     return { change: endCancelled(reason, deps) };
   }
   const lastError = `The enrollment could not be read: ${error.message}`;
-  if (error.kind !== "throttled") return { change: pollAgain(deps, { lastError, retryAfter: error.retryAfter }) };
-  const nextAt = plus(now(), Math.max(1, error.retryAfter ?? 60) * 1000);
+  if (error.kind !== "throttled")
+    return { change: pollAgain(deps, { lastError, retryAfterSeconds: error.retryAfterSeconds }) };
+  const nextAt = plus(now(), Math.max(1, error.retryAfterSeconds ?? 60) * 1000);
   return { change: key => withPoll(key, waitUntil(nextAt, key.enrollment, lastError)) };
 }
 

@@ -47,7 +47,7 @@ export async function pollShipment(loaded: LoadedRequest, run: Run, deps: Connec
   }
   const failed = async (what: string, error: PeerFailure): Promise<"failed"> => {
     const errorMessage = `${what} could not be read: ${error.message}`;
-    await pollLater(leased, { errorMessage }, deps, error.retryAfter);
+    await pollLater(leased, { errorMessage }, deps, error.retryAfterSeconds);
     return "failed";
   };
   if (answer instanceof PeerFailure) {

@@ -8,20 +8,20 @@ import { rolledUp } from "../model/roll-up.ts";
 import type { SecurityKey } from "../model/security-key.ts";
 
 /** Returns the unleased request with its next poll: at the peer's Retry-After, else after 1 to 6 hours. */
-function withNextPoll(request: CredentialRequest, deps: ConnectorDeps, retryAfter?: number): CredentialRequest {
+function withNextPoll(request: CredentialRequest, deps: ConnectorDeps, retryAfterSeconds?: number): CredentialRequest {
   const { shipmentPoll, retry } = deps.intervals;
-  const backOff = retryAfter === undefined ? shipmentPoll : { minMs: retry.minMs, maxMs: retry.minMs };
-  return postponeRequest(request, "poll", backOff, deps, retryAfter);
+  const backOff = retryAfterSeconds === undefined ? shipmentPoll : { minMs: retry.minMs, maxMs: retry.minMs };
+  return postponeRequest(request, "poll", backOff, deps, retryAfterSeconds);
 }
 
-/** Saves a poll that changed no security key. @param retryAfter seconds that the peer asked to wait */
+/** Saves a poll that changed no security key. @param retryAfterSeconds seconds that the peer asked to wait */
 export async function pollLater(
   leased: LoadedRequest,
   changes: Partial<CredentialRequest>,
   deps: ConnectorDeps,
-  retryAfter?: number,
+  retryAfterSeconds?: number,
 ): Promise<void> {
-  const request = { ...withNextPoll(leased.request.value, deps, retryAfter), ...changes };
+  const request = { ...withNextPoll(leased.request.value, deps, retryAfterSeconds), ...changes };
   await saveUnlessChanged(leased, { request }, deps);
 }
 

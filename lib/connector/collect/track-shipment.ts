@@ -33,19 +33,19 @@ export async function trackShipment(loaded: LoadedRequest, run: Run, deps: Conne
   log.warn("poll_failed", { shipmentId, error: answer });
   if (answer.kind === "unauthorized") return "unauthorized";
   if (answer.isUnknownThere) return "missing";
-  await saveTracked(loaded, request.delivery, deps, answer.retryAfter);
+  await saveTracked(loaded, request.delivery, deps, answer.retryAfterSeconds);
   return "failed";
 }
 
 /**
  * Saves what is known of a tracked shipment, and when it is asked for next. After `trackForMs` tracking ends.
- * @param retryAfter seconds that the peer asked to wait
+ * @param retryAfterSeconds seconds that the peer asked to wait
  */
 export async function saveTracked(
   loaded: LoadedRequest,
   delivery: Delivery | undefined,
   deps: ConnectorDeps,
-  retryAfter?: number,
+  retryAfterSeconds?: number,
 ): Promise<void> {
   const { now, intervals, log } = deps;
   const { shipment } = delivery ?? {};
@@ -55,7 +55,7 @@ export async function saveTracked(
   const before = securityKeysOf(loaded);
   const after = withLostRevoked(before, request, deps);
   const keys = after.filter(key => !before.includes(key));
-  const changes = { request: withTrackDue(request, after, deps, retryAfter), keys };
+  const changes = { request: withTrackDue(request, after, deps, retryAfterSeconds), keys };
   if ((await deps.requests.save(loaded, changes)) === undefined) log.warn("poll_conflict", {});
   else if (keys.length > 0) log.info("revocation_requested", { reason: "lost" });
 }

@@ -32,7 +32,7 @@ interface Created extends CreatedIds {
 /**
  * Creates a request at most once for each Idempotency-Key of a caller. The key is claimed after validation, so that an
  * invalid body does not use it up, and before anything is stored (C6). Throws Fault as `checkRequest` and
- * `createWithId` do; `conflict` if the key was used with another body, and `conflict` with `retryAfter` while the first
+ * `createWithId` do; `conflict` if the key was used with another body, and `conflict` with Retry-After while the first
  * call runs.
  * @param call `idempotencyKey` is undefined if the call has none
  */

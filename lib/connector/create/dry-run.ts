@@ -47,7 +47,7 @@ export async function dryRun(draft: RequestDraft, deps: ConnectorDeps): Promise<
   if (problems.length === 0) return warnings;
   const details = { problems, data: { warnings } };
   if (refused.length > 0) throw new Fault("invalid", "The request would be refused.", details);
-  throw new Fault("unavailable", "Not everything could be checked.", { ...details, retryAfter: 30 });
+  throw new Fault("unavailable", "Not everything could be checked.", { ...details, retryAfterSeconds: 30 });
 }
 
 /** Checks a user and, at an IdP that keeps no state of creation options, also a challenge. */

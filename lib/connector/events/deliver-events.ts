@@ -155,7 +155,7 @@ async function afterFailure(
   if (isFirstAttempt || between(event.at, now()) < intervals.eventRetryForMs) {
     counts.failed++;
     log.warn("event_not_sent", { ...labels, error: failure });
-    const reason = { retryAfter: failure.retryAfter, lastError: failureText(failure) };
+    const reason = { retryAfterSeconds: failure.retryAfterSeconds, lastError: failureText(failure) };
     return { ...rest, retry: postpone(retry ?? firstAttempt(now()), now(), backOff, reason) };
   }
   counts.givenUp++;
@@ -166,15 +166,15 @@ async function afterFailure(
 
 /** Stops the calls of all runs to a sink that has unsubscribed, and pauses those to one that asked for a wait. */
 export async function pauseSink(
-  { kind, status, retryAfter }: PeerFailure,
+  { kind, status, retryAfterSeconds }: PeerFailure,
   { number, address }: EventSink,
   { events, now, log }: Pick<DeliverDeps, "events" | "now" | "log">,
 ): Promise<void> {
   if (status === gone) {
     await events.changeSinkState(number, before => ({ ...before, stopped: { at: now(), address } }));
     log.error("event_sink_stopped", { sink: number });
-  } else if (kind === "throttled" && retryAfter !== undefined)
-    await events.changeSinkState(number, before => ({ ...before, notBefore: plus(now(), retryAfter * 1000) }));
+  } else if (kind === "throttled" && retryAfterSeconds !== undefined)
+    await events.changeSinkState(number, before => ({ ...before, notBefore: plus(now(), retryAfterSeconds * 1000) }));
 }
 
 /** Also stops the calls of this run to a sink that is not responding. */

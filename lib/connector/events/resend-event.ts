@@ -32,7 +32,7 @@ interface Resent {
  * the state of the event; a failed one changes nothing and is not repeated. The lease of the delivery prevents
  * simultaneous deliveries by the timer and by other calls.
  * Throws Fault: `not_found`; `conflict` if the event waits for its delivery, because it would overtake others, if the
- * sink answered 410, or with `retryAfter` while another call or job has the lease; `throttled` before the end of the
+ * sink answered 410, or with Retry-After while another call or job has the lease; `throttled` before the end of the
  * sink's Retry-After.
  */
 export async function resendEvent(wanted: EventToResend, deps: ResendDeps): Promise<Resent> {
@@ -88,7 +88,7 @@ async function refuseIfPaused(sink: EventSink, deps: ResendDeps): Promise<void> 
   const status = await refuseIfStopped(sink, deps);
   if (status.state === "paused")
     throw new Fault("throttled", "The event sink must not be called yet, by its Retry-After.", {
-      retryAfter: Math.ceil(between(deps.now(), status.until) / 1000),
+      retryAfterSeconds: Math.ceil(between(deps.now(), status.until) / 1000),
     });
 }
 
@@ -103,7 +103,7 @@ async function lease(
     ? undefined
     : await events.saveDelivery({ ...at, before }, { ...before.value, lease: newLease(run, now(), intervals) });
   if (leased === undefined)
-    throw new Fault("conflict", "Events of the request are being sent.", { retryAfter: retryAfterLease });
+    throw new Fault("conflict", "Events of the request are being sent.", { retryAfterSeconds: retryAfterLease });
   return leased;
 }
 

@@ -96,7 +96,8 @@ export function configuredIdps(options: ConfiguredIdpsOptions) {
      */
     ready: async () => {
       await rereadIfDue();
-      if (current === undefined) throw new Fault("unavailable", "The service is not configured.", { retryAfter: 10 });
+      if (current === undefined)
+        throw new Fault("unavailable", "The service is not configured.", { retryAfterSeconds: 10 });
     },
   };
 }

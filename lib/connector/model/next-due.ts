@@ -16,16 +16,16 @@ export function releaseLease({ lease, due, ...key }: SecurityKey, clock: Clock):
 
 /**
  * Returns the request with its lease released and its next attempt in a queue.
- * @param retryAfter seconds that the peer asked to wait
+ * @param retryAfterSeconds seconds that the peer asked to wait
  */
 export function postponeRequest(
   { lease, ...request }: CredentialRequest,
   queue: Due["queue"],
   backOff: BackOff,
   { now }: Pick<Clock, "now">,
-  retryAfter?: number,
+  retryAfterSeconds?: number,
 ): CredentialRequest {
-  const { attempts, nextAt, notBefore } = postpone(request, now(), backOff, { retryAfter });
+  const { attempts, nextAt, notBefore } = postpone(request, now(), backOff, { retryAfterSeconds });
   // Then reconciliation calls the delivery service only.
   const isOrdered = request.delivery?.sentAt !== undefined && request.cancelling === undefined;
   const due: Due = {
@@ -42,13 +42,13 @@ export function postponeRequest(
  * poll if not shipped or the delivery has ended. The credentials of a lost shipment can be revoked only when they are
  * active, so polls continue until their activations.
  * @param keys all security keys of the request
- * @param retryAfter seconds that the peer asked to wait
+ * @param retryAfterSeconds seconds that the peer asked to wait
  */
 export function withTrackDue(
   { trackDue, ...request }: CredentialRequest,
   keys: readonly SecurityKey[],
   { now, intervals: { shipmentPoll, trackForMs }, onLoss }: Clock & { readonly onLoss: LossAction },
-  retryAfter = 0,
+  retryAfterSeconds = 0,
 ): CredentialRequest {
   const { shipment } = request.delivery ?? {};
   const state = deliveryStateOf(shipment);
@@ -58,7 +58,7 @@ export function withTrackDue(
   const ageMs = between(shipment.shippedAt, now());
   const backOffMs = Math.min(shipmentPoll.maxMs, Math.max(shipmentPoll.minMs, ageMs));
   const remainingMs = isAwaited ? backOffMs : trackForMs - ageMs;
-  const waitMs = Math.max(Math.min(backOffMs, remainingMs), retryAfter * 1000);
+  const waitMs = Math.max(Math.min(backOffMs, remainingMs), retryAfterSeconds * 1000);
   return { ...request, trackDue: { queue: "track", at: plus(now(), waitMs), peer: deliveryService } };
 }
 

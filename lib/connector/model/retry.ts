@@ -25,7 +25,7 @@ export const firstAttempt = (nextAt: Instant): Retry => ({ attempts: 0, nextAt }
 
 /**
  * Returns the attempts after a failed one: the next is due after the back-off, and not before the peer's Retry-After.
- * @param retryAfter seconds that the peer asked to wait
+ * @param retryAfterSeconds seconds that the peer asked to wait
  * @param latest the time at which the next attempt is due even if the back-off or the peer asks for a longer wait
  */
 export function postpone(
@@ -33,22 +33,22 @@ export function postpone(
   now: Instant,
   { minMs, maxMs }: BackOff,
   {
-    retryAfter,
+    retryAfterSeconds,
     lastError,
     latest,
   }: {
-    readonly retryAfter?: number | undefined;
+    readonly retryAfterSeconds?: number | undefined;
     readonly lastError?: string | undefined;
     readonly latest?: Instant | undefined;
   } = {},
 ): Retry {
   const limited = (at: Instant): Instant => (latest !== undefined && latest < at ? latest : at);
   const backOffMs = Math.min(maxMs, minMs * 2 ** Math.min(attempts, 30));
-  const askedMs = (retryAfter ?? 0) * 1000;
+  const askedMs = (retryAfterSeconds ?? 0) * 1000;
   return {
     attempts: attempts + 1,
     nextAt: limited(plus(now, Math.max(backOffMs, askedMs))),
-    ...(retryAfter !== undefined && { notBefore: limited(plus(now, askedMs)) }),
+    ...(retryAfterSeconds !== undefined && { notBefore: limited(plus(now, askedMs)) }),
     ...(lastError !== undefined && { lastError }),
   };
 }

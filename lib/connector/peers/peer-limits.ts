@@ -35,7 +35,7 @@ function newLimit(callsAtOnce: number, now: Now) {
     /** Starts a pause if the call has failed with 429. */
     pauseAfter(failure: PeerFailure | undefined) {
       if (failure?.status !== 429) return;
-      const retryAfterMs = failure.retryAfter === undefined ? usualPauseMs : failure.retryAfter * 1000;
+      const retryAfterMs = failure.retryAfterSeconds === undefined ? usualPauseMs : failure.retryAfterSeconds * 1000;
       const until = plus(now(), Math.min(maxPauseMs, retryAfterMs));
       if (until > (pausedUntil ?? "")) pausedUntil = until;
     },

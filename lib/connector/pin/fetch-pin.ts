@@ -18,7 +18,7 @@ interface NoPin {
   readonly problem: string;
   readonly isTransient?: boolean;
   /** Seconds that the peer asked to wait. */
-  readonly retryAfter?: number | undefined;
+  readonly retryAfterSeconds?: number | undefined;
   /** Why the peer did not answer. */
   readonly failure?: PeerFailure | undefined;
 }
@@ -36,7 +36,12 @@ export async function fetchPin(loaded: LoadedRequest, keyId: string, deps: Conne
   const found = stored !== undefined && ("pin" in stored || opened === undefined) ? stored : opened;
   if (found !== undefined) return { failure, ...found };
   const isTransient = failure?.isTransient === true;
-  return { problem: "No PIN response is available.", isTransient, retryAfter: failure?.retryAfter, failure };
+  return {
+    problem: "No PIN response is available.",
+    isTransient,
+    retryAfterSeconds: failure?.retryAfterSeconds,
+    failure,
+  };
 }
 
 /** Returns the PIN of a security key from the stored copy of its response; undefined if there is none. */
@@ -59,7 +64,11 @@ async function tryToOpen(
   const opened = await orFailure(openPin(loaded.request.value.id, key, response, deps));
   if (!(opened instanceof PeerFailure)) return opened;
   deps.log.warn("signing_keys_unread", { keyId: key.id, error: opened });
-  return { problem: "The key maker's signing keys cannot be read.", isTransient: true, retryAfter: opened.retryAfter };
+  return {
+    problem: "The key maker's signing keys cannot be read.",
+    isTransient: true,
+    retryAfterSeconds: opened.retryAfterSeconds,
+  };
 }
 
 async function enrolledPinResponse(

@@ -62,7 +62,7 @@ function endSuppressed(key: SecurityKey, deps: ConnectorDeps): StepOutcome {
 
 interface Delay {
   /** Seconds that the peer asked to wait. */
-  readonly retryAfter?: number | undefined;
+  readonly retryAfterSeconds?: number | undefined;
   /** Whether the mail service may have accepted a send. It is looked up before the next one. */
   readonly mayBeSent?: boolean;
   /** The mail service's error code. */
@@ -74,13 +74,13 @@ interface Delay {
 /** The email could not be sent and stays due. */
 export function sendLater(
   lastError: string,
-  { retryAfter, mayBeSent = true, code, leftOut }: Delay,
+  { retryAfterSeconds, mayBeSent = true, code, leftOut }: Delay,
   { now, intervals }: ConnectorDeps,
 ): StepOutcome {
   const at = now();
   return changed(({ triedAt, errorCode, ...mail }) => ({
     ...mail,
-    retry: postpone(mail.retry ?? firstAttempt(at), at, intervals.retry, { retryAfter, lastError }),
+    retry: postpone(mail.retry ?? firstAttempt(at), at, intervals.retry, { retryAfterSeconds, lastError }),
     ...(mayBeSent && triedAt !== undefined && { triedAt }),
     ...(code !== undefined && { errorCode: code }),
     ...(leftOut && { leftOut }),
@@ -109,15 +109,16 @@ export function notAccepted(
   deps: ConnectorDeps,
 ): StepOutcome {
   deps.log.warn("mail_failed", { keyId: key.id, error: failure });
-  const { kind, retryAfter, code } = failure;
-  if (failure.mayBeDone) return sendLater("The mail service did not confirm the PIN email.", { retryAfter }, deps);
+  const { kind, retryAfterSeconds, code } = failure;
+  if (failure.mayBeDone)
+    return sendLater("The mail service did not confirm the PIN email.", { retryAfterSeconds }, deps);
   if (kind === "throttled") {
-    const nextAt = plus(deps.now(), Math.max(1, retryAfter ?? 60) * 1000);
+    const nextAt = plus(deps.now(), Math.max(1, retryAfterSeconds ?? 60) * 1000);
     return mailAt(nextAt, inDoubt ? undefined : ({ triedAt, ...mail }) => mail);
   }
   if (code === allSuppressedCode) return endSuppressed(key, deps);
   const lastError = `The PIN email was not accepted: ${code ?? kind}.`;
-  return sendLater(lastError, { retryAfter, mayBeSent: inDoubt, code }, deps);
+  return sendLater(lastError, { retryAfterSeconds, mayBeSent: inDoubt, code }, deps);
 }
 
 /** Measures how long the PIN email of a security key has been due and not sent. */

@@ -20,7 +20,7 @@ const resendsPerHour = 5;
  * Emails the PINs of a request again, for each security key whose PIN response is available and whose limit allows it
  * (C1, C14). An email that fails stays due for the job. Returns the number of emails sent. Throws Fault: `not_found`;
  * `conflict` with the reason if no key has a PIN to send, if `PIN_MAIL_DOMAINS` allows none of the addresses, or with
- * `retryAfter` while a job has the lease of a key, after a wait of 2 seconds at most; `unavailable` if a peer is not
+ * Retry-After while a job has the lease of a key, after a wait of 2 seconds at most; `unavailable` if a peer is not
  * responding; `throttled` if every security key has reached its limit.
  * @param provisioning that of the security keys; undefined for all
  */
@@ -84,21 +84,22 @@ function resendableKeyIds(
   const open = mailed.filter(key => mayResend(key, run, deps));
   if (open.length === 0) {
     const oldest = mailed.map(key => recent(key, now())[0] ?? now()).sort()[0] ?? now();
-    const retryAfter = between(now(), plus(oldest, hours(1))) / 1000;
-    throw new Fault("throttled", "The PINs of the request were resent too often.", { retryAfter });
+    const retryAfterSeconds = between(now(), plus(oldest, hours(1))) / 1000;
+    throw new Fault("throttled", "The PINs of the request were resent too often.", { retryAfterSeconds });
   }
   return open.map(({ id }) => id);
 }
 
 const busy = (): Fault =>
-  new Fault("conflict", "A job is working on the keys of the request.", { retryAfter: retryAfterLease });
+  new Fault("conflict", "A job is working on the keys of the request.", { retryAfterSeconds: retryAfterLease });
 
-const timeIsOver = (): Fault => new Fault("unavailable", "Timed out before all PINs were sent.", { retryAfter: 30 });
+const timeIsOver = (): Fault =>
+  new Fault("unavailable", "Timed out before all PINs were sent.", { retryAfterSeconds: 30 });
 
 function mailsPaused({ now, peerLimits }: ConnectorDeps): Fault {
   const { pausedUntil } = peerLimits.of(mailService);
-  const retryAfter = pausedUntil === undefined ? 30 : Math.ceil(between(now(), pausedUntil) / 1000);
-  return new Fault("unavailable", "The mail service is temporarily unavailable.", { retryAfter });
+  const retryAfterSeconds = pausedUntil === undefined ? 30 : Math.ceil(between(now(), pausedUntil) / 1000);
+  return new Fault("unavailable", "The mail service is temporarily unavailable.", { retryAfterSeconds });
 }
 
 /** Whether no other run has the lease of the key, and its limit allows one more email. */
@@ -136,9 +137,9 @@ async function resendEach(
     }
     const pin = await fetchPin(loaded, keyId, deps);
     if ("problem" in pin) {
-      const { problem, isTransient, retryAfter = 30 } = pin;
+      const { problem, isTransient, retryAfterSeconds = 30 } = pin;
       lastFault = isTransient
-        ? new Fault("unavailable", problem, { retryAfter })
+        ? new Fault("unavailable", problem, { retryAfterSeconds })
         : (lastFault ?? new Fault("conflict", problem));
       continue;
     }

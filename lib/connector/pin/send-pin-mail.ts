@@ -53,9 +53,14 @@ const isOverdue = ({ key: { mail } }: Target, { now, intervals }: ConnectorDeps)
 function afterNoLookUp(target: Target, failure: PeerFailure, deps: ConnectorDeps): StepOutcome {
   deps.log.warn("mail_look_up_failed", { keyId: target.key.id, error: failure });
   if (isOverdue(target, deps)) return giveUp(target.key, deps);
-  const { code, isTransient, retryAfter } = failure;
-  if (isTransient || code === undefined) return sendLater("The mail service is not responding.", { retryAfter }, deps);
-  return sendLater(`The mail service refused the look-up of the PIN email: ${code}.`, { retryAfter, code }, deps);
+  const { code, isTransient, retryAfterSeconds } = failure;
+  if (isTransient || code === undefined)
+    return sendLater("The mail service is not responding.", { retryAfterSeconds }, deps);
+  return sendLater(
+    `The mail service refused the look-up of the PIN email: ${code}.`,
+    { retryAfterSeconds, code },
+    deps,
+  );
 }
 
 /** Returns the step after the look-up of a send that was not answered. */
@@ -92,7 +97,7 @@ async function fetchAndSend(target: Target, inDoubt: boolean, deps: ConnectorDep
     read: async () => {
       const pin = await fetchPin(loaded, key.id, deps);
       const next = async () =>
-        "problem" in pin ? sendLater(pin.problem, { retryAfter: pin.retryAfter }, deps) : send(pin.pin);
+        "problem" in pin ? sendLater(pin.problem, { retryAfterSeconds: pin.retryAfterSeconds }, deps) : send(pin.pin);
       return { next, failure: pin.failure };
     },
     withoutRead: async () => {
@@ -182,6 +187,6 @@ async function awaitSent(key: SecurityKey, operation: string, deps: ConnectorDep
     if (result.status === "succeeded") return sent(key.id, deps);
     if (result.status === "failed") return notDelivered(key, result.code, deps);
   }
-  const waitMs = Math.max(deps.intervals.mailRunningMs, (failure?.retryAfter ?? 0) * 1000);
+  const waitMs = Math.max(deps.intervals.mailRunningMs, (failure?.retryAfterSeconds ?? 0) * 1000);
   return mailAt(plus(deps.now(), waitMs), mail => ({ ...mail, accepted: (key.mail.accepted ?? 0) + 1 }));
 }

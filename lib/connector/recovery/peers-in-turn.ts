@@ -90,8 +90,8 @@ function notCalled(
         : "a call could last longer than the lease of the run";
     return new PeerFailure(peer, operation, "unreachable", { detail: `It was not called: ${reason}.` });
   }
-  const retryAfter = Math.ceil(between(now(), pausedUntil) / 1000);
-  return new PeerFailure(peer, operation, "throttled", { retryAfter });
+  const retryAfterSeconds = Math.ceil(between(now(), pausedUntil) / 1000);
+  return new PeerFailure(peer, operation, "throttled", { retryAfterSeconds });
 }
 
 /**

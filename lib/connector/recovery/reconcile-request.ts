@@ -59,7 +59,7 @@ async function compensateAndFail(leased: LoadedRequest, run: Run, deps: Connecto
   const failure = await compensateInTurn(leased, securityKeysOf(leased), run, deps);
   if (failure !== undefined) {
     const message = request.errorMessage ?? "The completed steps of the request are being reverted.";
-    await reconcileLater(leased, message, deps, failure.retryAfter);
+    await reconcileLater(leased, message, deps, failure.retryAfterSeconds);
     return;
   }
   const interrupted =
@@ -113,7 +113,7 @@ async function lookUp(
     return "never_confirmed";
   }
   const message = request.errorMessage ?? unconfirmedMessage;
-  await reconcileLater(withDelivery(leased, delivery), message, deps, failure?.retryAfter);
+  await reconcileLater(withDelivery(leased, delivery), message, deps, failure?.retryAfterSeconds);
   return undefined;
 }
 
@@ -131,20 +131,20 @@ async function failUnconfirmed(leased: LoadedRequest, run: Run, deps: ConnectorD
   );
   const failure = await compensateInTurn(leased, waiting, run, deps);
   if (failure === undefined) await endUnconfirmed(leased, neverConfirmedMessage, deps);
-  else await reconcileLater(leased, neverConfirmedMessage, deps, failure.retryAfter);
+  else await reconcileLater(leased, neverConfirmedMessage, deps, failure.retryAfterSeconds);
 }
 
 /**
  * Releases the lease and schedules the next attempt, with back-off.
- * @param retryAfter seconds that a peer asked to wait
+ * @param retryAfterSeconds seconds that a peer asked to wait
  */
 async function reconcileLater(
   leased: LoadedRequest,
   errorMessage: string,
   deps: ConnectorDeps,
-  retryAfter?: number,
+  retryAfterSeconds?: number,
 ): Promise<void> {
   const { retry } = deps.intervals;
-  const request = postponeRequest(leased.request.value, "reconcile", retry, deps, retryAfter);
+  const request = postponeRequest(leased.request.value, "reconcile", retry, deps, retryAfterSeconds);
   await deps.requests.save(leased, { request: { ...request, errorMessage } });
 }

@@ -2,7 +2,7 @@ import type { TableServiceClientOptions } from "@azure/data-tables";
 import type { TokenCredential } from "@azure/identity";
 import { withTimeout } from "../async.ts";
 import { Fault } from "../fault.ts";
-import { retryAfterSeconds } from "../peer-failure.ts";
+import { readRetryAfter } from "../peer-failure.ts";
 
 /** How to reach a service: with managed identity in Azure, with a connection string locally. */
 export type ServiceAccess =
@@ -34,7 +34,7 @@ export function managedIdentity({ clientId, timeoutMs }: IdentityOptions): Token
       const identity = await loaded;
       return withTimeout(timeoutMs, () => identity.getToken(scopes, options)).catch((cause: unknown) => {
         throw new Fault("unavailable", "The service's identity is not available at the moment.", {
-          retryAfter: 5,
+          retryAfterSeconds: 5,
           cause,
         });
       });
@@ -103,8 +103,10 @@ export const rejectNonJson = (service: string, timeoutMs: number): Policies[numb
     async sendRequest(request, next) {
       const response = await next(request);
       const { status, headers } = response;
-      const retryAfter = status === 429 || status === 503 ? retryAfterSeconds(headers.get("retry-after")) : undefined;
-      if (retryAfter !== undefined && retryAfter * 1000 >= timeoutMs) throw unavailableFault(service, retryAfter);
+      const retryAfterSeconds =
+        status === 429 || status === 503 ? readRetryAfter(headers.get("retry-after")) : undefined;
+      if (retryAfterSeconds !== undefined && retryAfterSeconds * 1000 >= timeoutMs)
+        throw unavailableFault(service, retryAfterSeconds);
       if (status === 200 && !/\bjson\b/i.test(headers.get("content-type") ?? ""))
         throw unreadableServiceResponse(service, status);
       return response;
@@ -163,12 +165,12 @@ function toFault(service: string, error: unknown): unknown {
   // The SDK's message quotes the body, which may contain a secret or a recipient's data (G10).
   if (statusCode < 300) return unreadableServiceResponse(service, statusCode);
   if (statusCode === 408 || statusCode === 429 || statusCode >= 500)
-    return unavailableFault(service, retryAfterSeconds(response?.headers.get("retry-after")), error);
+    return unavailableFault(service, readRetryAfter(response?.headers.get("retry-after")), error);
   return error;
 }
 
-const unavailableFault = (service: string, retryAfter = defaultRetryAfterSeconds, cause?: unknown) =>
-  new Fault("unavailable", `${service} is not available at the moment.`, { retryAfter, cause });
+const unavailableFault = (service: string, retryAfterSeconds = defaultRetryAfterSeconds, cause?: unknown) =>
+  new Fault("unavailable", `${service} is not available at the moment.`, { retryAfterSeconds, cause });
 
 /** Returns the Fault for a successful response that cannot be read. */
 export const unreadableServiceResponse = (service: string, status: number): Fault =>

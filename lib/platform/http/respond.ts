@@ -61,8 +61,8 @@ export const faultStatus: Readonly<Record<FaultKind, number>> = {
 /**
  * Returns the header `Retry-After` of a refusal in whole seconds, at least 1; no header if the Fault has no such time.
  */
-export const retryAfterHeader = ({ retryAfter }: Fault): Readonly<Record<string, string>> =>
-  retryAfter === undefined ? {} : { "retry-after": String(Math.max(1, Math.ceil(retryAfter))) };
+export const retryAfterHeader = ({ retryAfterSeconds }: Fault): Readonly<Record<string, string>> =>
+  retryAfterSeconds === undefined ? {} : { "retry-after": String(Math.max(1, Math.ceil(retryAfterSeconds))) };
 
 type AnyEndpoint = Omit<Endpoint<never>, "run">;
 

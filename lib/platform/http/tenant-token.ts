@@ -82,7 +82,10 @@ const issuerKeyErrors = ["ERR_JWKS_TIMEOUT", "ERR_JWKS_INVALID", "ERR_JOSE_GENER
 
 function toFault(error: unknown): Fault {
   if (!(error instanceof errors.JOSEError) || issuerKeyErrors.includes(error.code)) {
-    return new Fault("unavailable", "The token cannot be checked at the moment.", { retryAfter: 5, cause: error });
+    return new Fault("unavailable", "The token cannot be checked at the moment.", {
+      retryAfterSeconds: 5,
+      cause: error,
+    });
   }
   if (error instanceof errors.JWTExpired || error instanceof errors.JWTClaimValidationFailed) {
     // `jose` checks the signature, then the issuer, then other claims. After a later failure, the payload is known to

@@ -99,7 +99,7 @@ function response(
 ): Json {
   const replies = kinds.map(kind => {
     const problems = kind === "invalid" ? [{ path: "recipient.email", reason: "is required" }] : [];
-    return refuse(new Fault(kind, texts[kind].message, { retryAfter: 30, problems }));
+    return refuse(new Fault(kind, texts[kind].message, { retryAfterSeconds: 30, problems }));
   });
   const scheme = replies.map(({ headers }) => headers?.["www-authenticate"]).find(value => value !== undefined);
   const canWait = replies.some(({ status }) => [409, 429, 503].includes(status));

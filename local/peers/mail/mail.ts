@@ -24,14 +24,14 @@ interface Operation {
  * (C14). An email is in the mailbox as soon as its send is accepted. Suppressed addresses get no email; an email to suppressed addresses only is
  * accepted, and then fails.
  * @param accessKey base64
- * @param retryAfter seconds that callers are asked to wait between look-ups
+ * @param retryAfterSeconds seconds that callers are asked to wait between look-ups
  */
 export async function startMail({
   port,
   statePath,
   accessKey,
-  retryAfter = 1,
-}: PeerPlace & { accessKey: string; retryAfter?: number }) {
+  retryAfterSeconds = 1,
+}: PeerPlace & { accessKey: string; retryAfterSeconds?: number }) {
   const state = openState<{ mails: Mail[]; operations: Record<string, Operation> }>(statePath, {
     mails: [],
     operations: {},
@@ -77,7 +77,7 @@ export async function startMail({
     const location = `${peer.url}/emails/operations/${id}?api-version=${call.query.get("api-version")}`;
     return {
       status: 202,
-      headers: { "operation-location": location, "retry-after": String(retryAfter) },
+      headers: { "operation-location": location, "retry-after": String(retryAfterSeconds) },
       body: { id, status: "Running" },
     };
   };
@@ -90,7 +90,7 @@ export async function startMail({
       return { status: 200, body: { id, status: operation.status, error: operation.error } };
     operation.runningPolls--;
     state.save();
-    return { status: 200, headers: { "retry-after": String(retryAfter) }, body: { id, status: "Running" } };
+    return { status: 200, headers: { "retry-after": String(retryAfterSeconds) }, body: { id, status: "Running" } };
   };
 
   const clearMails = () => {

@@ -183,5 +183,5 @@ const requestFaults = [
   "late",
 ] as const;
 
-const unavailable = () => new Fault("unavailable", "A service is not available.", { retryAfter: 1 });
+const unavailable = () => new Fault("unavailable", "A service is not available.", { retryAfterSeconds: 1 });
 const timeout = () => new DOMException("The operation was aborted due to timeout", "TimeoutError");

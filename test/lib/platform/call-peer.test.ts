@@ -148,7 +148,7 @@ describe("a response that is not a success", () => {
 
   test("is throttled for 503 with Retry-After, because the peer did nothing", async () => {
     next = { status: 503, headers: { "retry-after": "7" } };
-    expect(await failureOf(call())).toMatchObject({ kind: "throttled", retryAfter: 7 });
+    expect(await failureOf(call())).toMatchObject({ kind: "throttled", retryAfterSeconds: 7 });
   });
 
   test.each([
@@ -178,11 +178,11 @@ describe("a response that is not a success", () => {
     "has a Retry-After in every form of RFC 9110, with a fraction, and joined by a proxy: %s",
     async (_, header, seconds) => {
       next = { status: 429, headers: { "retry-after": header() } };
-      const { kind, retryAfter } = await failureOf(call());
+      const { kind, retryAfterSeconds } = await failureOf(call());
       expect(kind).toBe("throttled");
-      if (seconds === undefined) expect(retryAfter).toBeUndefined();
-      else if (seconds === 90) expect(Math.abs((retryAfter ?? -9) - seconds)).toBeLessThanOrEqual(1);
-      else expect(retryAfter).toBe(seconds);
+      if (seconds === undefined) expect(retryAfterSeconds).toBeUndefined();
+      else if (seconds === 90) expect(Math.abs((retryAfterSeconds ?? -9) - seconds)).toBeLessThanOrEqual(1);
+      else expect(retryAfterSeconds).toBe(seconds);
     },
   );
 
@@ -195,7 +195,7 @@ describe("a response that is not a success", () => {
     vi.stubEnv("TZ", "Asia/Tokyo");
     onTestFinished(() => void vi.unstubAllEnvs());
     next = { status: 429, headers: { "retry-after": asctime(plus(tools.now(), 90_000)) } };
-    expect((await failureOf(call())).retryAfter).toBeGreaterThan(80);
+    expect((await failureOf(call())).retryAfterSeconds).toBeGreaterThan(80);
   });
 
   test("does not follow a redirect, which would send the token to another host", async () => {

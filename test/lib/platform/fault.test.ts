@@ -5,14 +5,14 @@ describe("a refusal", () => {
   it("carries its kind, all wrong fields, the time to wait and what it comes from", () => {
     const cause = new Error("why");
     const problems = [{ path: "a", reason: "is required" }];
-    const fault = new Fault("invalid", "No.", { problems, retryAfter: 3, data: { code: 1 }, cause });
+    const fault = new Fault("invalid", "No.", { problems, retryAfterSeconds: 3, data: { code: 1 }, cause });
     expect(fault).toBeInstanceOf(Error);
     expect(fault).toMatchObject({
       name: "Fault",
       kind: "invalid",
       message: "No.",
       problems,
-      retryAfter: 3,
+      retryAfterSeconds: 3,
       data: { code: 1 },
       cause,
     });
@@ -20,7 +20,7 @@ describe("a refusal", () => {
 
   it("has none of them unless they are given", () => {
     const fault = new Fault("internal", "No.");
-    expect(fault).toMatchObject({ problems: [], retryAfter: undefined, data: undefined });
+    expect(fault).toMatchObject({ problems: [], retryAfterSeconds: undefined, data: undefined });
     expect(fault).not.toHaveProperty("cause");
   });
 });

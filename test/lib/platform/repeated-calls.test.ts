@@ -55,7 +55,7 @@ test("waits for a short Retry-After and passes a long one to the caller", async 
 
   peer.fail({ kind: "throttle", retryAfter: 60 });
   peer.resetRequests();
-  expect(await failureOf(read())).toMatchObject({ kind: "throttled", retryAfter: 60 });
+  expect(await failureOf(read())).toMatchObject({ kind: "throttled", retryAfterSeconds: 60 });
   expect(asked()).toBe(1);
 });
 

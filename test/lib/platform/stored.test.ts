@@ -15,7 +15,7 @@ describe("retryOnConflict", () => {
       attempts += 1;
       return conflict;
     };
-    await expect(retryOnConflict(work)).rejects.toMatchObject({ kind: "unavailable", retryAfter: 1 });
+    await expect(retryOnConflict(work)).rejects.toMatchObject({ kind: "unavailable", retryAfterSeconds: 1 });
     expect(attempts).toBe(100);
   });
 });

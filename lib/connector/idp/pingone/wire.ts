@@ -110,7 +110,7 @@ export function errorOf(body: unknown): { code?: string | undefined; detail?: st
 /** PingOne reports the maximum number of devices like throttling, but waiting does not help. */
 export function deviceCapAsRefusal(error: unknown): never {
   if (!(error instanceof PeerFailure) || error.code !== deviceCap || error.kind !== "throttled") throw error;
-  throw error.as("refused", { retryAfter: undefined });
+  throw error.as("refused", { retryAfterSeconds: undefined });
 }
 
 /** A failure before the device is requested leaves no device behind, so none is searched for. */

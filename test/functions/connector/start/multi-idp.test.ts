@@ -276,7 +276,7 @@ describe("a deployment whose IdPs are not known at the start", () => {
   test("runs no job", async () => {
     const { connector } = await connectorByBlob(all());
     const { requestId } = await connector.order(bodyFor("entra"));
-    const away = new Fault("unavailable", "The service is not configured.", { retryAfter: 10 });
+    const away = new Fault("unavailable", "The service is not configured.", { retryAfterSeconds: 10 });
     const jobs = Object.values(connectorJobs(connectorSettings.parse(environmentOf(peers, connector.storage))));
     expect(jobs.length).toBeGreaterThan(2);
     const context = { ...connector.context, ready: () => Promise.reject(away) };

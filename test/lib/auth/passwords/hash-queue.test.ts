@@ -72,7 +72,7 @@ describe("the slots of the queue", () => {
       try {
         queue.acquireSlot({ isKnown: n % 2 === 0 });
       } catch (error) {
-        times.add((error as OverloadFault).retryAfter ?? 0);
+        times.add((error as OverloadFault).retryAfterSeconds ?? 0);
       }
     }
     expect([...times].sort((a, b) => a - b)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);

@@ -20,8 +20,8 @@ describe("attempts of one caller address", () => {
       expect(attempt).toEqual({ outcome: "counted", next: { since: plus(start, 1), attempts } });
       count = attempt.outcome === "counted" ? attempt.next : count;
     }
-    expect(countAttempt(count, plus(start, 1), limits)).toEqual({ outcome: "waiting", retryAfter: 600 });
-    expect(countAttempt(count, plus(start, minutes(10)), limits)).toEqual({ outcome: "waiting", retryAfter: 1 });
+    expect(countAttempt(count, plus(start, 1), limits)).toEqual({ outcome: "waiting", retryAfterSeconds: 600 });
+    expect(countAttempt(count, plus(start, minutes(10)), limits)).toEqual({ outcome: "waiting", retryAfterSeconds: 1 });
     const later = plus(start, minutes(10) + 1);
     expect(countAttempt(count, later, limits)).toEqual({ outcome: "counted", next: { since: later, attempts: 1 } });
   });

@@ -59,8 +59,11 @@ describe("failures of a username", () => {
     [1000, 3600],
   ])("%i in a row make the next wait %i s, to the millisecond", (failures, wait) => {
     const throttle = failedTimes(failures);
-    expect(reserve(throttle, "new", start, limits)).toEqual({ outcome: "waiting", retryAfter: wait });
-    expect(reserve(throttle, "new", at(seconds(wait) - 1), limits)).toEqual({ outcome: "waiting", retryAfter: 1 });
+    expect(reserve(throttle, "new", start, limits)).toEqual({ outcome: "waiting", retryAfterSeconds: wait });
+    expect(reserve(throttle, "new", at(seconds(wait) - 1), limits)).toEqual({
+      outcome: "waiting",
+      retryAfterSeconds: 1,
+    });
     expect(outcome(throttle, at(seconds(wait)))).toBe("reserved");
   });
 
@@ -70,7 +73,7 @@ describe("failures of a username", () => {
     expect(outcome(throttle, later)).toBe("busy");
     expect(reserve(recordFailure(throttle, "a", later, limits), "b", later, limits)).toEqual({
       outcome: "waiting",
-      retryAfter: 60,
+      retryAfterSeconds: 60,
     });
   });
 
@@ -155,7 +158,7 @@ describe("a host whose clock is five minutes ahead", () => {
 
   it("lengthens a wait on other hosts by five minutes", () => {
     const throttle = recordFailure(reserved(failedTimes(9), "a", at(ahead)), "a", at(ahead), limits);
-    expect(reserve(throttle, "b", start, limits)).toEqual({ outcome: "waiting", retryAfter: 330 });
+    expect(reserve(throttle, "b", start, limits)).toEqual({ outcome: "waiting", retryAfterSeconds: 330 });
   });
 
   it("occupies a slot for five minutes longer where it crashes", () => {

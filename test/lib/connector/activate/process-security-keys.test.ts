@@ -175,7 +175,8 @@ describe("a job works on what is due", () => {
     let loads = 0;
     const away = connector.anotherInstance({
       ports: withPort("requests", ({ load }) => ({
-        load: id => (++loads === 2 ? Promise.reject(new Fault("unavailable", "away", { retryAfter: 5 })) : load(id)),
+        load: id =>
+          ++loads === 2 ? Promise.reject(new Fault("unavailable", "away", { retryAfterSeconds: 5 })) : load(id),
       })),
     });
     await expect(away.runShipments()).rejects.toMatchObject({ kind: "unavailable" });

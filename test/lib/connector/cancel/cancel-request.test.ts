@@ -424,7 +424,7 @@ describe("cancels that wait for a pre-registration API that does not answer", ()
 
 test("a cancel during which Key Vault is unavailable is answered with 503 and continued by the job", async () => {
   const { connector, cancel, statesOf } = await ordered();
-  const unavailable = new Fault("unavailable", "Key Vault is not available at the moment.", { retryAfter: 5 });
+  const unavailable = new Fault("unavailable", "Key Vault is not available at the moment.", { retryAfterSeconds: 5 });
   const host = connector.anotherInstance({
     ports: withPort("sealer", () => ({ open: () => Promise.reject(unavailable) })),
   });

@@ -274,7 +274,10 @@ describe("a pre-registration API that fails while it is polled", () => {
   });
 
   test("by 502 with Retry-After: it is not asked again before that time, not even on demand", async () => {
-    const failure = new PeerFailure("pre-registration API", "get", "unanswered", { status: 502, retryAfter: 7200 });
+    const failure = new PeerFailure("pre-registration API", "get", "unanswered", {
+      status: 502,
+      retryAfterSeconds: 7200,
+    });
     const { connector, requestId } = await waiting(undefined, {
       ports: withPort("rfpr", () => ({ get: () => Promise.reject(failure) })),
     });

@@ -99,7 +99,7 @@ function lateIntent() {
       if (arrive !== undefined || !JSON.stringify(actions).includes('\\"sentAt\\"'))
         return table.transact(partitionKey, actions);
       arrive = () => table.transact(partitionKey, actions);
-      return Promise.reject(new Fault("unavailable", "Storage is away.", { retryAfter: 5 }));
+      return Promise.reject(new Fault("unavailable", "Storage is away.", { retryAfterSeconds: 5 }));
     };
   const tables = withTable("credentialrequests", table => ({ transact: transact(table) }));
   return { tables, arrive: () => arrive?.() };

@@ -157,7 +157,7 @@ test("makes no call if another call takes the lease at the same moment", async (
   const { died, goOn, options } = crashing("credentialrequests.replace", "before");
   const host = connector.anotherInstance({ tables: options.tables });
   const slower = resendEvent({ requestId, eventId, sink: 1 }, host.context);
-  const refused = expect(slower).rejects.toMatchObject({ kind: "conflict", retryAfter: 5 });
+  const refused = expect(slower).rejects.toMatchObject({ kind: "conflict", retryAfterSeconds: 5 });
   await died;
   expect(await resend()).toHaveProperty("deliveredAt");
   goOn();
@@ -171,7 +171,7 @@ test("continues after the lease of a host that stopped during its call, and rele
   const lease = { owner: "a host that stopped", until: plus(connector.now(), minutes(3)) };
   const at = { requestId, sink: 1, before };
   await connector.context.events.saveDelivery(at, { ...(before?.value ?? nothingDone), lease });
-  await expect(resend()).rejects.toMatchObject({ kind: "conflict", retryAfter: 5 });
+  await expect(resend()).rejects.toMatchObject({ kind: "conflict", retryAfterSeconds: 5 });
   connector.advance(minutes(3));
   expect(await resend()).toHaveProperty("deliveredAt");
   expect((await connector.context.events.load(requestId)).deliveries.get(1)?.value).not.toHaveProperty("lease");
@@ -182,7 +182,7 @@ test("does not call a sink that answered 410 or whose Retry-After is not over", 
   one.fail({ kind: "throttle", retryAfter: 600 });
   await connector.order();
   await send(connector);
-  await expect(resend()).rejects.toMatchObject({ kind: "throttled", retryAfter: 600 });
+  await expect(resend()).rejects.toMatchObject({ kind: "throttled", retryAfterSeconds: 600 });
   connector.advance(minutes(10));
   one.fail({ kind: "refuse", status: 410 });
   await send(connector);
@@ -209,7 +209,7 @@ test("makes one call at a time for a request and sink, also next to the timer", 
   one.fail({ kind: "hang" });
   const first = resend();
   await one.untilHanging();
-  await expect(resend()).rejects.toMatchObject({ kind: "conflict", retryAfter: 5 });
+  await expect(resend()).rejects.toMatchObject({ kind: "conflict", retryAfterSeconds: 5 });
   await connector.runShipments();
   expect(await send(connector)).toMatchObject({ delivered: 0 });
   one.release();

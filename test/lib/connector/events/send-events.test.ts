@@ -240,7 +240,10 @@ describe("a sink that misbehaves", () => {
     const [sink] = connector.context.sinks;
     if (sink === undefined) throw new Error("no event sink is configured");
     const gone = new PeerFailure("event sink 1", "send event", "refused", { status: 410 });
-    const throttled = new PeerFailure("event sink 1", "send event", "throttled", { status: 429, retryAfter: 30 });
+    const throttled = new PeerFailure("event sink 1", "send event", "throttled", {
+      status: 429,
+      retryAfterSeconds: 30,
+    });
     const pause = (failure: PeerFailure) => pauseSink(failure, sink, connector.context);
     const failures = answers.startsWith("410") ? [gone, throttled] : [throttled, gone];
     if (when === "at the same time") await Promise.all(failures.map(pause));

@@ -147,7 +147,7 @@ describe("the IdPs of a file", () => {
 
   test("are unknown until the file is valid: callers get Retry-After, and the file is read again", async () => {
     const idp = configured(new Fault("unavailable", "Storage is away."));
-    const refused = { kind: "unavailable", retryAfter: 10, message: "The service is not configured." };
+    const refused = { kind: "unavailable", retryAfterSeconds: 10, message: "The service is not configured." };
     await expect(idp.idps.ready()).rejects.toMatchObject(refused);
     expect(idp.events()).toEqual(["error idp_configuration_unread"]);
     expect(idp.idps.get("main")).toBeUndefined();

@@ -266,7 +266,7 @@ describe.each(Object.entries(subjects))("an IdP of the kind %s", (_, subject) =>
       peer.fail({ ...fault, method: "POST", path: subject.activation });
       const failure = await failureOf(activate(idp, challenge, response));
       expect(failure.kind).toBe(kind);
-      if (kind === "throttled") expect(failure.retryAfter).toBe(17);
+      if (kind === "throttled") expect(failure.retryAfterSeconds).toBe(17);
       expect(activations()).toBe(subject.before + 1);
       expect(peer.registrations()).toHaveLength(isRegistered ? 1 : 0);
       if (subject.hasReadBack)

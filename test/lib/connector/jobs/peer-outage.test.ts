@@ -119,7 +119,7 @@ describe("an IdP that does not answer", () => {
     ["is not reached", failed("unreachable")],
     ["does not answer", failed("unanswered")],
     ["answers 5xx", failed("unanswered", { status: 502 })],
-    ["answers 503 with Retry-After", failed("throttled", { status: 503, retryAfter: 600 })],
+    ["answers 503 with Retry-After", failed("throttled", { status: 503, retryAfterSeconds: 600 })],
     ["does not accept the connector's token", failed("unauthorized", { status: 401 })],
     ["answers 404 through a proxy", failed("missing", { status: 404 })],
     ["gives the connector no token", new PeerFailure("IdP slow", "access token", "unauthorized", { status: 403 })],
@@ -229,7 +229,7 @@ describe("the report of an on-demand call", () => {
 });
 
 describe("an IdP that answers 429", () => {
-  const throttled = (retryAfter?: number) => failed("throttled", { status: 429, retryAfter });
+  const throttled = (retryAfterSeconds?: number) => failed("throttled", { status: 429, retryAfterSeconds });
 
   test.each([
     ["the time of its Retry-After", seconds(300), throttled(300)],
@@ -269,9 +269,9 @@ describe("an IdP that answers 429", () => {
       [seconds(300)],
     ],
     ["does not wait if the Retry-After is longer than its time", 420, { activated: 0, pending: 1, deferred: 4 }, []],
-  ])("has a timer run that %s", async (_, retryAfter, report, waits) => {
+  ])("has a timer run that %s", async (_, retryAfterSeconds, report, waits) => {
     let calls = 0;
-    const activate = () => (++calls === 1 ? Promise.reject(throttled(retryAfter)) : Promise.resolve(undefined));
+    const activate = () => (++calls === 1 ? Promise.reject(throttled(retryAfterSeconds)) : Promise.resolve(undefined));
     const slept: number[] = [];
     const { connector } = await pendingAt(times(5, "slow"), activate, {
       limits: { callsAtOnce: 1, retry: { ...fixedIntervals.retry, minMs: 600_000 } },
@@ -288,7 +288,7 @@ describe("an IdP that answers 429", () => {
 });
 
 describe("an IdP whose Retry-After", () => {
-  const throttled = failed("throttled", { status: 429, retryAfter: 60 });
+  const throttled = failed("throttled", { status: 429, retryAfterSeconds: 60 });
 
   async function throttling(activate: (advance: (ms: number) => void) => Activate) {
     const slept: number[] = [];

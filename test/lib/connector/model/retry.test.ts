@@ -19,13 +19,13 @@ describe("postpone", () => {
   });
 
   test("waits for the peer's Retry-After if it is longer than the back-off, and for the back-off otherwise", () => {
-    expect(postpone(firstAttempt(now), now, backOff, { retryAfter: 90, lastError: "away" })).toEqual({
+    expect(postpone(firstAttempt(now), now, backOff, { retryAfterSeconds: 90, lastError: "away" })).toEqual({
       attempts: 1,
       nextAt: plus(now, seconds(90)),
       notBefore: plus(now, seconds(90)),
       lastError: "away",
     });
-    expect(postpone({ attempts: 2 }, now, backOff, { retryAfter: 90 })).toEqual({
+    expect(postpone({ attempts: 2 }, now, backOff, { retryAfterSeconds: 90 })).toEqual({
       attempts: 3,
       nextAt: plus(now, minutes(4)),
       notBefore: plus(now, seconds(90)),
@@ -39,7 +39,7 @@ describe("postpone", () => {
 
   test("plans the next attempt no later than the limit, even if the peer asks for a longer wait", () => {
     const latest = plus(now, seconds(30));
-    expect(postpone(firstAttempt(now), now, backOff, { retryAfter: 90, latest })).toEqual({
+    expect(postpone(firstAttempt(now), now, backOff, { retryAfterSeconds: 90, latest })).toEqual({
       attempts: 1,
       nextAt: latest,
       notBefore: latest,

@@ -132,7 +132,7 @@ describe("an access token", () => {
     const cases: [Error, PeerFailure["kind"]][] = [
       [failed("unreachable"), "unreachable"],
       [failed("unanswered", { status: 500 }), "unreachable"],
-      [failed("throttled", { status: 429, retryAfter: 9 }), "throttled"],
+      [failed("throttled", { status: 429, retryAfterSeconds: 9 }), "throttled"],
       [failed("unauthorized", { status: 401 }), "unauthorized"],
       [failed("missing", { status: 404 }), "unauthorized"],
       [failed("refused", { status: 400, code: "invalid_client" }), "unauthorized"],
@@ -149,7 +149,7 @@ describe("an access token", () => {
       );
       expect(failure.kind).toBe(kind);
       expect(called).toBe(false);
-      if (error instanceof PeerFailure) expect(failure.retryAfter).toBe(error.retryAfter);
+      if (error instanceof PeerFailure) expect(failure.retryAfterSeconds).toBe(error.retryAfterSeconds);
     }
     grant = async () => ({ token: "t", expiresInSeconds: 60 });
     expect(await tokens().use(undefined, echo)).toBe("t");

@@ -3,8 +3,8 @@ import { peerLimits } from "../../../../lib/connector/peers/peer-limits.ts";
 import { PeerFailure, type PeerFailureKind } from "../../../../lib/platform/peer-failure.ts";
 import { instant, plus, seconds } from "../../../../lib/platform/time.ts";
 
-const failed = (kind: PeerFailureKind, status?: number, retryAfter?: number) =>
-  new PeerFailure("IdP", "registration", kind, { status, retryAfter });
+const failed = (kind: PeerFailureKind, status?: number, retryAfterSeconds?: number) =>
+  new PeerFailure("IdP", "registration", kind, { status, retryAfterSeconds });
 
 describe("the calls of jobs to a peer", () => {
   test("are at most so many at once, and made in their order", async () => {

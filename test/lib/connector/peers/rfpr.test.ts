@@ -161,7 +161,7 @@ describe("the pre-registration API", () => {
 
   test("is not called again after a long Retry-After", async () => {
     peers.rfpr.fail({ kind: "throttle", retryAfter: 300 });
-    expect(await failureOf(rfpr.get(newId()))).toMatchObject({ kind: "throttled", retryAfter: 300 });
+    expect(await failureOf(rfpr.get(newId()))).toMatchObject({ kind: "throttled", retryAfterSeconds: 300 });
     expect(peers.rfpr.requests()).toHaveLength(1);
   });
 

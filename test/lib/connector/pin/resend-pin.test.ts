@@ -86,7 +86,7 @@ describe("resend-pin (specification section 4)", () => {
     await expect(refusal).rejects.toMatchObject({
       kind: "conflict",
       message: /PIN_MAIL_DOMAINS/,
-      retryAfter: undefined,
+      retryAfterSeconds: undefined,
     });
     expect(await connector.load(requestId)).toEqual(before);
     expect(mailsTo(to)).toHaveLength(1);
@@ -120,7 +120,7 @@ describe("resend-pin (specification section 4)", () => {
     const { result, ...calls } = await connector.counted(() =>
       resendPin(requestId, connector.context).catch((error: unknown) => error),
     );
-    expect(result).toMatchObject({ kind: "conflict", retryAfter: 5 });
+    expect(result).toMatchObject({ kind: "conflict", retryAfterSeconds: 5 });
     expect(waits.reduce((sum, ms) => sum + ms)).toBe(seconds(2));
     expect(calls.total).toBe(1 + waits.length);
     expect(mailsTo(to)).toHaveLength(1);
@@ -154,7 +154,7 @@ describe("resend-pin (specification section 4)", () => {
         },
       })),
     });
-    await expect(resendPin(requestId, taken.context)).rejects.toMatchObject({ kind: "conflict", retryAfter: 5 });
+    await expect(resendPin(requestId, taken.context)).rejects.toMatchObject({ kind: "conflict", retryAfterSeconds: 5 });
     expect(mailsTo(to)).toHaveLength(2);
     expect((await connector.keyRow(requestId, "s-02-001")).lease?.owner).toBe("another");
   });
@@ -167,7 +167,7 @@ describe("resend-pin (specification section 4)", () => {
     for (let more = 0; more < 4; more++) await resendPin(requestId, connector.context);
     await expect(resendPin(requestId, connector.context)).rejects.toMatchObject({
       kind: "throttled",
-      retryAfter: 3000,
+      retryAfterSeconds: 3000,
     });
     expect(mailsTo(to)).toHaveLength(6);
     connector.advance(minutes(51));
@@ -199,7 +199,7 @@ describe("resend-pin (specification section 4)", () => {
     const before = await connector.load(requestId);
     peers.delivery.fail({ kind: "refuse", status: 500, times: 100, ...where });
     const { context } = connector.anotherInstance();
-    await expect(resendPin(requestId, context)).rejects.toMatchObject({ kind: "unavailable", retryAfter: 30 });
+    await expect(resendPin(requestId, context)).rejects.toMatchObject({ kind: "unavailable", retryAfterSeconds: 30 });
     expect(await connector.load(requestId)).toEqual(before);
     peers.delivery.clearFaults();
     expect(await resendPin(requestId, context)).toEqual({ sent: 1 });

@@ -63,7 +63,10 @@ const withoutCopies = { ports: withPort("responses", () => ({ get: async () => u
 
 /** Has the host call the delivery service no more for ten minutes, as after a 429. */
 const pauseDelivery = ({ context }: Pick<TestConnector, "context">): void => {
-  const throttled = new PeerFailure("delivery service", "shipment", "throttled", { status: 429, retryAfter: 600 });
+  const throttled = new PeerFailure("delivery service", "shipment", "throttled", {
+    status: 429,
+    retryAfterSeconds: 600,
+  });
   context.peerLimits.of("delivery service").pauseAfter(throttled);
 };
 
@@ -480,7 +483,7 @@ describe("a PIN email that is not answered", () => {
   });
 
   test("because it is answered 503 with a time to come back is looked up then, and no other mail waits for it", async () => {
-    const throttled = new PeerFailure("mail", "send", "throttled", { status: 503, retryAfter: 120 });
+    const throttled = new PeerFailure("mail", "send", "throttled", { status: 503, retryAfterSeconds: 120 });
     const { connector, requestId, to } = await ready({ ports: sentThen(throttled) }, orderBody([1, 1]));
     await connector.runCredentials();
     expect(sends()).toBe(2);

@@ -262,7 +262,7 @@ describe("the device of a credential that is not made", () => {
       await peers.rfpr.enroll(idAt(requestId), { fails: [0] });
       peers.pingone.fail({ kind: "refuse", method: "GET", path: "/devices/", status, times: 1000 });
       if (status === 429) {
-        const throttled = new PeerFailure("IdP pingone", "compensate", "throttled", { status, retryAfter: 90 });
+        const throttled = new PeerFailure("IdP pingone", "compensate", "throttled", { status, retryAfterSeconds: 90 });
         connector.context.peerLimits.of("IdP pingone").pauseAfter(throttled);
       }
       await connector.runCredentials();

@@ -29,16 +29,16 @@ async function idpInTurn({ keepsState = true } = {}) {
 
 test("a peer that has answered 429 gets no call before the end of its pause, and the caller learns when that is", async () => {
   const { connector, compensate, calls } = await idpInTurn();
-  const throttled = new PeerFailure("IdP entra", "compensate", "throttled", { status: 429, retryAfter: 90 });
+  const throttled = new PeerFailure("IdP entra", "compensate", "throttled", { status: 429, retryAfterSeconds: 90 });
   connector.context.peerLimits.of("IdP entra").pauseAfter(throttled);
   connector.advance(30_500);
-  await expect(compensate()).rejects.toMatchObject({ kind: "throttled", retryAfter: 60 });
+  await expect(compensate()).rejects.toMatchObject({ kind: "throttled", retryAfterSeconds: 60 });
   expect(calls).toEqual([]);
 });
 
 test("an IdP that keeps no state is compensated also during its pause, because that makes no call", async () => {
   const { connector, run, compensate, calls } = await idpInTurn({ keepsState: false });
-  const throttled = new PeerFailure("IdP entra", "compensate", "throttled", { status: 429, retryAfter: 90 });
+  const throttled = new PeerFailure("IdP entra", "compensate", "throttled", { status: 429, retryAfterSeconds: 90 });
   connector.context.peerLimits.of("IdP entra").pauseAfter(throttled);
   await compensate();
   expect(calls).toHaveLength(1);
@@ -104,7 +104,7 @@ test.each<[string, Partial<SecurityKey>, string, boolean]>([
     };
     context.peerLimits
       .of(peer)
-      .pauseAfter(new PeerFailure(peer, "compensate", "throttled", { status: 429, retryAfter: 90 }));
+      .pauseAfter(new PeerFailure(peer, "compensate", "throttled", { status: 429, retryAfterSeconds: 90 }));
     expect(mustDeferKeys([key], startRun("timer", context), context)).toBe(isDeferred);
   },
 );

@@ -91,12 +91,20 @@ describe("a PIN email", () => {
 
   test("is throttled, with the seconds to wait, and not tried again by itself", async () => {
     service.fail({ kind: "throttle", retryAfter: 2 });
-    await expect(mailer.send(pinMail())).rejects.toMatchObject({ kind: "throttled", status: 429, retryAfter: 2 });
+    await expect(mailer.send(pinMail())).rejects.toMatchObject({
+      kind: "throttled",
+      status: 429,
+      retryAfterSeconds: 2,
+    });
     expect(service.requests()).toHaveLength(1);
     service.fail({ kind: "throttle", retryAfter: "0, 2.128" });
-    await expect(mailer.send(pinMail())).rejects.toMatchObject({ kind: "throttled", retryAfter: 3 });
+    await expect(mailer.send(pinMail())).rejects.toMatchObject({ kind: "throttled", retryAfterSeconds: 3 });
     await answeredBy({ status: 503, headers: { "retry-after": "Sat, 21 Nov 2026 13:01:30 GMT" } }, async busy => {
-      await expect(busy.send(pinMail())).rejects.toMatchObject({ kind: "throttled", status: 503, retryAfter: 90 });
+      await expect(busy.send(pinMail())).rejects.toMatchObject({
+        kind: "throttled",
+        status: 503,
+        retryAfterSeconds: 90,
+      });
     });
   });
 

@@ -79,7 +79,7 @@ describe("the vault", () => {
 
   test("that is throttling is unavailable with the pause that it asks for", async () => {
     vault.fail({ kind: "throttle", retryAfter: 60, path: name });
-    await expect(secrets.get(name)).rejects.toMatchObject({ kind: "unavailable", retryAfter: 60 });
+    await expect(secrets.get(name)).rejects.toMatchObject({ kind: "unavailable", retryAfterSeconds: 60 });
     expect(reads()).toBe(1);
   });
 

@@ -114,7 +114,7 @@ describe("a token of the customer's tenant", () => {
   it("cannot be checked while the issuer publishes no keys: 503 with the time to wait", async () => {
     const checked = check({ tenant: tenant(), fetch: async () => Response.json({ keys: "none" }) });
     const token = await issuer.mint({ audience, roles: [role] });
-    await expect(checked(bearer(token))).rejects.toMatchObject({ kind: "unavailable", retryAfter: 5 });
+    await expect(checked(bearer(token))).rejects.toMatchObject({ kind: "unavailable", retryAfterSeconds: 5 });
   });
 
   it("costs the issuer one call for many checks", async () => {

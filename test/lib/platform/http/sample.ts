@@ -15,7 +15,7 @@ export const sampleApi = (sample: Endpoint<object>, input: Api<object>["input"] 
   bodyLimitBytes,
   refuse: (fault: Fault): Reply => ({
     status: statuses[fault.kind as keyof typeof statuses] ?? 599,
-    headers: fault.retryAfter === undefined ? {} : { "retry-after": String(fault.retryAfter) },
+    headers: fault.retryAfterSeconds === undefined ? {} : { "retry-after": String(fault.retryAfterSeconds) },
     body: { kind: fault.kind, message: fault.message, problems: fault.problems },
   }),
   endpoints: { sample },

@@ -371,7 +371,7 @@ describe("what goes wrong inside", () => {
 
   it("is 503 with the time to wait, and logged, where something is away", async () => {
     const { send, lines } = throwing(
-      new Fault("unavailable", "Storage is away.", { retryAfter: 7, cause: new Error("ECONNREFUSED") }),
+      new Fault("unavailable", "Storage is away.", { retryAfterSeconds: 7, cause: new Error("ECONNREFUSED") }),
     );
     expect(await send()).toMatchObject({
       status: 503,

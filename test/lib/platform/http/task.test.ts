@@ -86,7 +86,7 @@ describe("a task", () => {
   ] as const)("that is refused as %s is answered %d", async (kind, status) => {
     const refusing = task({
       input: z.unknown(),
-      run: async () => Promise.reject(new Fault(kind, "No.", { retryAfter: 2 })),
+      run: async () => Promise.reject(new Fault(kind, "No.", { retryAfterSeconds: 2 })),
     });
     const reply = await served(refusing)(call(""));
     expect(reply).toMatchObject({ status, headers: { "retry-after": "2" }, body: { error: "No." } });

@@ -395,7 +395,7 @@ describe("when an answer of storage is lost", () => {
     const hurried = openTables({ connectionString, timeoutMs: 300 }).table("things");
     const hold = proxy.hold({ phase: "response", method: "PUT" });
     const written = hurried.upsert({ partitionKey: pk, rowKey: "r" });
-    await expect(written).rejects.toMatchObject({ kind: "unavailable", retryAfter: 5 });
+    await expect(written).rejects.toMatchObject({ kind: "unavailable", retryAfterSeconds: 5 });
     expect(hold.held()).toBe(1);
     hold.release();
   });
@@ -419,10 +419,10 @@ describe("storage that is away or throttling", () => {
 
   test("is unavailable with the pause that it asks for, at once where that is longer than a call may take", async () => {
     answers.push({ status: 503, headers: { "retry-after": "30" } });
-    await expect(limited.get(pk, "r")).rejects.toMatchObject({ kind: "unavailable", retryAfter: 30 });
+    await expect(limited.get(pk, "r")).rejects.toMatchObject({ kind: "unavailable", retryAfterSeconds: 30 });
     expect(away.count("GET", /./)).toBe(1);
     answers.splice(0, 1, { status: 503, headers: { "retry-after": "0, 29.5" } });
-    await expect(limited.get(pk, "r")).rejects.toMatchObject({ kind: "unavailable", retryAfter: 30 });
+    await expect(limited.get(pk, "r")).rejects.toMatchObject({ kind: "unavailable", retryAfterSeconds: 30 });
     expect(away.count("GET", /./)).toBe(2);
   });
 
