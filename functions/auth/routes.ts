@@ -1,4 +1,4 @@
-import { presentedSession } from "../../lib/auth/sessions/cookies.ts";
+import { presented } from "../../lib/auth/sessions/cookies.ts";
 import { findLiveSession, type LiveSession, sessionRequired } from "../../lib/auth/sessions/manage-sessions.ts";
 import type { Api, Identify } from "../../lib/platform/http/api.ts";
 import type { RoleEndpoint } from "../../lib/platform/http/endpoint.ts";
@@ -85,8 +85,8 @@ export const identifySession =
   (context: AuthContext): Identify<LiveSession> =>
   async (access, call) => {
     if (access === "open" || access === "caller") return {};
-    const presented = presentedSession(call.headers, context.rules.secureCookie);
-    const session = await findLiveSession(presented, context, { touch: access !== "session_without_refresh" });
+    const value = presented("Session", call.headers, context.rules.secureCookie);
+    const session = await findLiveSession(value, context, { touch: access !== "session_without_refresh" });
     if (session === undefined && access === "optional_session") return {};
     if (session === undefined) throw sessionRequired();
     return { session, logFields: { userId: session.user.value.id } };

@@ -10,11 +10,6 @@ import { passwordSchema } from "./passwords/password-hash.ts";
 import type { Throttle } from "./sign-in/throttle.ts";
 import type { UserRef } from "./users/username.ts";
 
-export interface UserSummary {
-  readonly id: number;
-  readonly name: string;
-}
-
 const id = z.int().positive();
 
 /** The OTP keys of a user. One that was created later with the same prefix has another id and is not assigned. */
@@ -38,6 +33,7 @@ export const userSchema = () =>
     createdAt: storedInstant,
   });
 export type User = Immutable<z.output<ReturnType<typeof userSchema>>>;
+export type UserSummary = Pick<User, "id" | "name">;
 
 /** Maximum number of OTP keys of a user. They are one column of the user's row. */
 export const maxAssignedKeys = 256;
@@ -144,12 +140,7 @@ export const otpKeySchema = () =>
 export type OtpKey = Immutable<z.output<ReturnType<typeof otpKeySchema>>>;
 
 export type NewOtpKey = Omit<OtpKey, "id" | "createdAt">;
-
-export interface OtpKeySummary {
-  readonly id: number;
-  readonly prefix: string;
-  readonly enabled: boolean;
-}
+export type OtpKeySummary = Pick<OtpKey, "id" | "prefix" | "enabled">;
 
 /** An OTP key and the ids of the users to whom it may be assigned. They include every holder. */
 export interface KeyHolders {

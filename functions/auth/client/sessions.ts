@@ -1,11 +1,5 @@
 import * as z from "zod";
-import {
-  clearedSessionCookie,
-  deviceCookie,
-  presentedDeviceToken,
-  presentedSession,
-  sessionCookie,
-} from "../../../lib/auth/sessions/cookies.ts";
+import { clearedSessionCookie, deviceCookie, presented, sessionCookie } from "../../../lib/auth/sessions/cookies.ts";
 import { type LiveSession, rememberDevice } from "../../../lib/auth/sessions/manage-sessions.ts";
 import { changeRequired, invalidCredentials } from "../../../lib/auth/sign-in/change-password.ts";
 import { signIn } from "../../../lib/auth/sign-in/sign-in.ts";
@@ -49,11 +43,11 @@ export const login = endpoint({
   refusals: ["unauthenticated", "throttled"],
   handle: async ({ body }, context: AuthContext, { call, address }) => {
     const { secureCookie, deviceMs } = context.rules;
-    const deviceToken = presentedDeviceToken(call.headers, secureCookie);
+    const deviceToken = presented("Device", call.headers, secureCookie);
     const result = await signIn(body, context, {
       address,
       deviceToken,
-      newSession: { replaces: presentedSession(call.headers, secureCookie) },
+      newSession: { replaces: presented("Session", call.headers, secureCookie) },
     });
     if (!result.granted && result.mustChange) throw await changeRequired(result.mustChange, context);
     if (!result.granted || result.session === undefined) throw invalidCredentials();

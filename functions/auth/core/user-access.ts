@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { validateFactors } from "../../../lib/auth/sign-in/validate-factors.ts";
-import * as manage from "../../../lib/auth/users/manage-users.ts";
-import { readLock } from "../../../lib/auth/users/view-user.ts";
+import * as access from "../../../lib/auth/users/user-access.ts";
 import { omitUndefined } from "../../../lib/platform/collections.ts";
 import { noContent, ok } from "../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
@@ -47,10 +46,10 @@ export const resetPassword = endpoint({
   answers: { 201: { description: "The code.", schema: issued }, 204: { description: "Changed." } },
   handle: async ({ params, body: { password = "", must_change: mustChange, issue_code } }, context: AuthContext) => {
     if (issue_code) {
-      const { code, validUntil } = await manage.issuePasswordCode(params.user, context);
+      const { code, validUntil } = await access.issuePasswordCode(params.user, context);
       return { status: 201, body: { code, valid_until: validUntil } };
     }
-    await manage.resetPassword(params.user, { password, ...(mustChange && { mustChange }) }, context);
+    await access.resetPassword(params.user, { password, ...(mustChange && { mustChange }) }, context);
     return noContent;
   },
 });
@@ -87,7 +86,7 @@ export const disableUser = endpoint({
     "Signs the user out everywhere and refuses every sign-in, with the answer to a wrong password. Device tokens end " +
     "too. Password, attributes and OTP keys stay.",
   answers: { 204: { description: "Disabled." } },
-  handle: ({ params }, context: AuthContext) => noContentAfter(manage.setUserEnabled(params.user, false, context)),
+  handle: ({ params }, context: AuthContext) => noContentAfter(access.setUserEnabled(params.user, false, context)),
 });
 
 /** Enables a disabled user. */
@@ -98,7 +97,7 @@ export const enableUser = endpoint({
   summary: "Enable a user",
   description: "The user can sign in again, with the same password and OTP keys. A lock of the username stays.",
   answers: { 204: { description: "The user can sign in." } },
-  handle: ({ params }, context: AuthContext) => noContentAfter(manage.setUserEnabled(params.user, true, context)),
+  handle: ({ params }, context: AuthContext) => noContentAfter(access.setUserEnabled(params.user, true, context)),
 });
 
 /** Ends all sessions of a user (A10). */
@@ -111,7 +110,7 @@ export const endSessions = endpoint({
     "Signs the user out everywhere. The user can sign in again at once; to prevent that, set a new password or " +
     "disable the OTP key first.",
   answers: { 204: { description: "Ended." } },
-  handle: ({ params }, context: AuthContext) => noContentAfter(manage.endSessions(params.user, context)),
+  handle: ({ params }, context: AuthContext) => noContentAfter(access.endSessions(params.user, context)),
 });
 
 const lock = z
@@ -134,7 +133,7 @@ export const getLock = endpoint({
     "an unknown username, because that can be locked too. `unlock` ends the lock.",
   answers: { 200: { description: "The failed and the running attempts.", schema: lock } },
   handle: async ({ params }, context: AuthContext, { caller }) => {
-    const { failures, lockedUntil, runningAttempts, lastRefusal: last } = await readLock(params.user, context);
+    const { failures, lockedUntil, runningAttempts, lastRefusal: last } = await access.readLock(params.user, context);
     return ok({
       failures,
       locked_until: lockedUntil ?? null,
@@ -154,5 +153,5 @@ export const unlockUser = endpoint({
     "After several failed sign-ins a username has to wait before the next attempt. This call ends the wait. It " +
     "also accepts a username that no user has, because such a name can be locked too.",
   answers: { 204: { description: "Unlocked." } },
-  handle: ({ params }, context: AuthContext) => noContentAfter(manage.unlockUser(params.user, context)),
+  handle: ({ params }, context: AuthContext) => noContentAfter(access.unlockUser(params.user, context)),
 });

@@ -43,14 +43,8 @@ export async function endKeySessions(prefix: string, deps: AuthDeps): Promise<vo
   deps.log.info("sessions_ended", { prefix, sessions: ended + endedLater });
 }
 
-/**
- * The time in which OTPs of an OTP key are accepted: from `validFrom` until before `validUntil`. An absent limit does
- * not apply.
- */
-export interface Validity {
-  readonly validFrom?: Instant;
-  readonly validUntil?: Instant;
-}
+/** The time in which OTPs of an OTP key are accepted. An absent limit does not apply. */
+export type Validity = Pick<OtpKey, "validFrom" | "validUntil">;
 
 /** Returns the problem of limits between which no time is left. */
 export const validityProblems = ({ validFrom, validUntil }: Validity): readonly Problem[] =>

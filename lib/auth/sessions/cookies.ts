@@ -1,34 +1,34 @@
-const sessionHeaderName = "x-service-session";
-const deviceHeaderName = "x-service-device";
+/** What a caller presents: a session, or the token of a device. */
+type Kind = "Session" | "Device";
 
 /** Returns the cookie's name. The prefix `__Host-` keeps other hosts and paths from setting the cookie (A15). */
-const sessionCookieName = (secure: boolean): string => (secure ? "__Host-Service-Session" : "Service-Session");
+const cookieName = (kind: Kind, secure: boolean): string => `${secure ? "__Host-" : ""}Service-${kind}`;
 
 /**
  * Returns the session cookie.
  * @param secure false only in a local run without TLS (`SESSION_COOKIE_SECURE`)
  */
 export const sessionCookie = (value: string, secure: boolean) =>
-  ({ name: sessionCookieName(secure), value, path: "/", httpOnly: true, secure, sameSite: "Strict" }) as const;
+  ({ name: cookieName("Session", secure), value, path: "/", httpOnly: true, secure, sameSite: "Strict" }) as const;
 
 /** Returns the cookie that deletes the session cookie. */
 export const clearedSessionCookie = (secure: boolean) => ({ ...sessionCookie("", secure), maxAge: 0 }) as const;
 
-const deviceCookieName = (secure: boolean): string => (secure ? "__Host-Service-Device" : "Service-Device");
-
 /** Returns the cookie of a device token (A23). `secure` is that of `sessionCookie`. */
 export const deviceCookie = (value: string, secure: boolean, maxAgeMs: number) =>
-  ({ ...sessionCookie(value, secure), name: deviceCookieName(secure), maxAge: Math.floor(maxAgeMs / 1000) }) as const;
+  ({
+    ...sessionCookie(value, secure),
+    name: cookieName("Device", secure),
+    maxAge: Math.floor(maxAgeMs / 1000),
+  }) as const;
 
-/** Returns the device token of a request: from the header, else from the cookie. An empty value counts as absent. */
-export function presentedDeviceToken(headers: Pick<Headers, "get">, secure: boolean): string | undefined {
-  return headers.get(deviceHeaderName)?.trim() || cookieValue(headers.get("cookie") ?? "", deviceCookieName(secure));
-}
-
-/** Returns the session value of a request: from the header, else from the cookie. An empty value counts as absent. */
-export function presentedSession(headers: Pick<Headers, "get">, secure: boolean): string | undefined {
-  return headers.get(sessionHeaderName)?.trim() || cookieValue(headers.get("cookie") ?? "", sessionCookieName(secure));
-}
+/**
+ * Returns the session value, or the device token, of a request: from the header, else from the cookie. An empty value
+ * counts as absent.
+ */
+export const presented = (kind: Kind, headers: Pick<Headers, "get">, secure: boolean): string | undefined =>
+  headers.get(`x-service-${kind.toLowerCase()}`)?.trim() ||
+  cookieValue(headers.get("cookie") ?? "", cookieName(kind, secure));
 
 /**
  * Returns the value of a cookie; undefined if it is absent or empty. The Functions host and some proxies join several

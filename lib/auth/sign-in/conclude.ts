@@ -41,21 +41,22 @@ export interface SignInProgress extends AttemptReservations {
   user?: UserSummary | undefined;
 }
 
-interface ConcludeInput {
-  readonly identified: Identified;
-  readonly user: Stored<User> | undefined;
-  /** Present: a granted attempt creates a session, and ends `replaces`, the session that the caller presents. */
-  readonly newSession: { readonly replaces?: string | undefined } | undefined;
-}
-
 /**
  * Decides about a sign-in, releases the slot of its throttle, creates the session if it is granted, and writes the
  * audit event. Then replaces an outdated password hash.
+ * @param newSession present: a granted attempt creates a session, and ends `replaces`, the one that the caller presents
  */
 export async function conclude(
   { facts, otp }: FactorResults,
   progress: SignInProgress,
-  { identified: { attempt, nameThrottle }, user, newSession }: ConcludeInput,
+  { attempt, nameThrottle }: Identified,
+  {
+    user,
+    newSession,
+  }: {
+    readonly user: Stored<User> | undefined;
+    readonly newSession: { readonly replaces?: string | undefined } | undefined;
+  },
   deps: AuthDeps,
 ): Promise<SignInResult> {
   const decision = user === undefined ? unknownUser : decideSignIn(deps.rules, facts);

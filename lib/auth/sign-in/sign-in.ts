@@ -51,7 +51,7 @@ export async function signIn(
     // A reset or another change ended the session since it was read: nothing is checked, and nothing counts.
     if (sessionUser !== undefined && sessionUser.epoch !== evidence.user?.value.epoch) throw sessionRequired();
     const checked = await checkFactors({ ...given, hashSlot }, evidence, identified, deps);
-    return await conclude(checked, progress, { identified, user: evidence.user, newSession }, deps);
+    return await conclude(checked, progress, identified, { user: evidence.user, newSession }, deps);
   } catch (error) {
     // `using` has released the hash slot, so slow storage does not keep other sign-ins out.
     const outcome = await withdraw(error, progress, deps);

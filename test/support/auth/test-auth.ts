@@ -8,7 +8,7 @@ import type { PasswordHasher } from "../../../lib/auth/passwords/password-hash.t
 import { createKeyedHash } from "../../../lib/auth/storage/keyed-hash.ts";
 import { type AuthStore, authStore } from "../../../lib/auth/storage/store.table.ts";
 import { authTables } from "../../../lib/auth/storage/tables.table.ts";
-import { nameThrottleKey } from "../../../lib/auth/users/manage-users.ts";
+import { nameThrottleKey } from "../../../lib/auth/users/user-access.ts";
 import { keyRing } from "../../../lib/platform/azure/key-ring.ts";
 import { type Api, httpFunctions } from "../../../lib/platform/http/api.ts";
 import type { Call, Cookie } from "../../../lib/platform/http/call.ts";

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { unixSeconds } from "../../../../functions/auth/client/sessions.ts";
-import { clearedSessionCookie, presentedSession, sessionCookie } from "../../../../lib/auth/sessions/cookies.ts";
+import { clearedSessionCookie, presented, sessionCookie } from "../../../../lib/auth/sessions/cookies.ts";
 import {
   createSession,
   isLive,
@@ -152,7 +152,8 @@ describe("the session cookie", () => {
 });
 
 describe("the session that a request presents", () => {
-  const presented = (headers: Record<string, string>, secure = true) => presentedSession(new Headers(headers), secure);
+  const sessionOf = (headers: Record<string, string>, secure = true) =>
+    presented("Session", new Headers(headers), secure);
 
   it.each([
     [{}, undefined],
@@ -172,10 +173,10 @@ describe("the session that a request presents", () => {
     [{ cookie: "x__Host-Service-Session=c" }, undefined],
     [{ cookie: "__Host-Service-Session" }, undefined],
   ])("of %j is %j", (headers, value) => {
-    expect(presented(headers as Record<string, string>)).toBe(value);
+    expect(sessionOf(headers as Record<string, string>)).toBe(value);
   });
 
   it("is in the other cookie in a local run without TLS", () => {
-    expect(presented({ cookie: "__Host-Service-Session=a; Service-Session=c" }, false)).toBe("c");
+    expect(sessionOf({ cookie: "__Host-Service-Session=a; Service-Session=c" }, false)).toBe("c");
   });
 });
