@@ -36,7 +36,7 @@ export const importedSchema = z.lazy(() =>
     tagBytes: z.int().exactOptional(),
   }),
 );
-export type ImportedParameters = Immutable<z.output<typeof importedSchema>>;
+type ImportedParameters = Immutable<z.output<typeof importedSchema>>;
 
 /** A hash that another server made. */
 export interface ImportedHash {

@@ -17,7 +17,7 @@ export const passwordCodeSchema = z.lazy(() =>
     validUntil: storedInstant,
   }),
 );
-export type PasswordCode = Immutable<z.output<typeof passwordCodeSchema>>;
+type PasswordCode = Immutable<z.output<typeof passwordCodeSchema>>;
 
 /** The time to hand the code over and to use it. */
 const validMs = hours(1);

@@ -38,42 +38,6 @@ export interface SignInFacts {
   readonly userHasSecondFactor: boolean;
 }
 
-/** The decision on a sign-in. The reason is for the audit log only. */
-type SignInDecision = { readonly granted: true } | { readonly granted: false; readonly reason: SignInRefusal };
-export type SignInRefusal =
-  | "disabled"
-  | "wrong_password"
-  | "imported_password_ended"
-  | "no_password"
-  | "wrong_otp"
-  | "no_otp"
-  | "must_change";
-
-/** Decides whether the given factors are sufficient. */
-export function decideSignIn(rules: SignInRules, facts: SignInFacts): SignInDecision {
-  if (facts.isDisabled) return { granted: false, reason: "disabled" };
-  if (!isPasswordSatisfied(rules, facts)) {
-    if (facts.password !== "wrong") return { granted: false, reason: "no_password" };
-    return { granted: false, reason: facts.isPasswordEnded ? "imported_password_ended" : "wrong_password" };
-  }
-  if (facts.otp === "refused") return { granted: false, reason: "wrong_otp" };
-  if (facts.otp === "absent" && (needsOtp(rules, facts) || !facts.userHasPassword)) {
-    return { granted: false, reason: "no_otp" };
-  }
-  if (facts.mustChange) return { granted: false, reason: "must_change" };
-  return { granted: true };
-}
-
-/** Returns whether the password factor is satisfied. Only then does a wrong OTP count against its OTP key. */
-export const isPasswordSatisfied = (
-  rules: SignInRules,
-  { password, userHasPassword }: Pick<SignInFacts, "password" | "userHasPassword">,
-): boolean => (userHasPassword ? password === "right" : password === "absent" && rules.allowEmptyPassword);
-
-function needsOtp({ otpPolicy }: SignInRules, { userHasSecondFactor }: SignInFacts): boolean {
-  return otpPolicy === "always" || (otpPolicy === "when-assigned" && userHasSecondFactor);
-}
-
 /** The results of both factors, as the policy needs them. */
 export interface FactorResults {
   readonly facts: SignInFacts;
@@ -170,4 +134,40 @@ async function readSecondFactor(
   return own.some(
     key => key !== undefined && isSecondFactor(key.value) && assigned.some(({ id }) => id === key.value.id),
   );
+}
+
+/** The decision on a sign-in. The reason is for the audit log only. */
+type SignInDecision = { readonly granted: true } | { readonly granted: false; readonly reason: SignInRefusal };
+export type SignInRefusal =
+  | "disabled"
+  | "wrong_password"
+  | "imported_password_ended"
+  | "no_password"
+  | "wrong_otp"
+  | "no_otp"
+  | "must_change";
+
+/** Decides whether the given factors are sufficient. */
+export function decideSignIn(rules: SignInRules, facts: SignInFacts): SignInDecision {
+  if (facts.isDisabled) return { granted: false, reason: "disabled" };
+  if (!isPasswordSatisfied(rules, facts)) {
+    if (facts.password !== "wrong") return { granted: false, reason: "no_password" };
+    return { granted: false, reason: facts.isPasswordEnded ? "imported_password_ended" : "wrong_password" };
+  }
+  if (facts.otp === "refused") return { granted: false, reason: "wrong_otp" };
+  if (facts.otp === "absent" && (needsOtp(rules, facts) || !facts.userHasPassword)) {
+    return { granted: false, reason: "no_otp" };
+  }
+  if (facts.mustChange) return { granted: false, reason: "must_change" };
+  return { granted: true };
+}
+
+/** Returns whether the password factor is satisfied. Only then does a wrong OTP count against its OTP key. */
+export const isPasswordSatisfied = (
+  rules: SignInRules,
+  { password, userHasPassword }: Pick<SignInFacts, "password" | "userHasPassword">,
+): boolean => (userHasPassword ? password === "right" : password === "absent" && rules.allowEmptyPassword);
+
+function needsOtp({ otpPolicy }: SignInRules, { userHasSecondFactor }: SignInFacts): boolean {
+  return otpPolicy === "always" || (otpPolicy === "when-assigned" && userHasSecondFactor);
 }

@@ -28,10 +28,11 @@ interface SplitKey {
   readonly parameters: Pick<KeyParameters, "digits">;
 }
 
-/** The code formats of all kinds, without duplicates. */
+/** The code formats of all kinds, without duplicates, the shortest first. */
 const codeFormats: readonly CodeFormat[] = otpKindNames
   .flatMap(name => otpKind(name).codeFormats)
-  .filter((format, index, all) => all.findIndex(other => isSame(other, format)) === index);
+  .filter((format, index, all) => all.findIndex(other => isSame(other, format)) === index)
+  .sort((one, other) => one.length - other.length);
 
 /**
  * Returns the prefixes that an OTP may have, without duplicates: the OTP keys to read. One for most OTPs, at most six.
@@ -120,8 +121,7 @@ function candidateSplits(otp: string): readonly CandidateSplit[] {
 function splitsOf(text: string, fitting: readonly CodeFormat[], reading: number): readonly CandidateSplit[] {
   return fitting
     .map(format => ({ format, reading, prefix: text.slice(0, -format.length), code: text.slice(-format.length) }))
-    .filter(({ format, prefix, code }) => isPrefix(prefix) && matchesAlphabet(format, code))
-    .sort((one, other) => other.prefix.length - one.prefix.length);
+    .filter(({ format, prefix, code }) => isPrefix(prefix) && matchesAlphabet(format, code));
 }
 
 const matchesAlphabet = ({ alphabet }: CodeFormat, code: string): boolean =>
