@@ -27,7 +27,7 @@ export const listEvents = endpoint({
   handle: async ({ params: { credential_request_id: id } }, context: ConnectorContext) => {
     const { request } = await loadRequest(id, context);
     const sinks = await Promise.all(context.sinks.map(sink => readSink(sink, context)));
-    if (request.value.eventCount === undefined) return ok({ data: [], sinks });
+    if (request.eventCount === undefined) return ok({ data: [], sinks });
     return ok({ ...readEvents(id, await context.events.load(id)), sinks });
   },
 });

@@ -12,7 +12,6 @@ import {
   shipmentStatusV1,
 } from "../../lib/connector/api/v1-shipment.ts";
 import { createOnce } from "../../lib/connector/create/create-request.ts";
-import { securityKeysOf } from "../../lib/connector/model/loaded-request.ts";
 import { isSameStatus, shipmentStatusOf } from "../../lib/connector/model/shipment.ts";
 import { loadRequest } from "../../lib/connector/runs/change-request.ts";
 import { Fault } from "../../lib/platform/fault.ts";
@@ -94,13 +93,12 @@ export const getShipment = endpoint({
   handle: async ({ params }, { requests, now }: ConnectorContext) => {
     const stored = await requests.findShipment(params.shipment_id);
     const loaded = stored && (await requests.load(stored.requestId));
-    if (loaded === undefined || loaded.request.value.isArchived === true)
+    if (loaded === undefined || loaded.request.isArchived === true)
       throw new Fault("not_found", "There is no such shipment.");
-    const keys = securityKeysOf(loaded);
+    const keys = loaded.keys;
     // The request's rows decide. A record that says otherwise was left by a crash, or is being written.
-    if (!isSameStatus(stored ?? {}, shipmentStatusOf(loaded.request.value, keys)))
-      await requests.updateShipment(loaded);
-    return ok(readShipmentV1(params.shipment_id, loaded.request.value, keys, now()));
+    if (!isSameStatus(stored ?? {}, shipmentStatusOf(loaded.request, keys))) await requests.updateShipment(loaded);
+    return ok(readShipmentV1(params.shipment_id, loaded.request, keys, now()));
   },
 });
 
@@ -116,6 +114,6 @@ export const getCredentialRequestV1 = endpoint({
   answers: { 200: { description: "The current request.", schema: credentialRequestV1 } },
   handle: async ({ params }, context: ConnectorContext) => {
     const loaded = await loadRequest(params.credential_request_id, context);
-    return ok(readV1(loaded.request.value, securityKeysOf(loaded)));
+    return ok(readV1(loaded.request, loaded.keys));
   },
 });

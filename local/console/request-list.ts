@@ -47,7 +47,7 @@ export function createRequestList(connectionString: string, read: (path: string)
   return {
     /** Returns a stored request, which has the recipient that the API leaves out. */
     async row(id: string): Promise<CredentialRequest | undefined> {
-      return (await requestRows(tables).load(id))?.request.value;
+      return (await requestRows(tables).load(id))?.request;
     },
     /** The next call reads the index again. */
     changed(): void {

@@ -47,7 +47,7 @@ export async function processSecurityKeys(
         hasDeferred ||= result.isDeferred;
       } catch (error) {
         logAndContinue(error, { queue, run: run.owner, keyId }, deps);
-        loaded = (await deps.requests.load(loaded.request.value.id)) ?? loaded;
+        loaded = (await deps.requests.load(loaded.request.id)) ?? loaded;
       }
     }
     return hasDeferred;
@@ -113,9 +113,9 @@ export async function processSecurityKey(
   if (isPollDue(current(), run, deps)) {
     const polled = waitingOf(current());
     const isMoreDue = (key: SecurityKey) => dueCredentials(key, run, deps).length > 0 || isMailDue(key, run, deps);
-    const done = await doStep(pollOnSite(loaded.request.value, deps), isMoreDue);
+    const done = await doStep(pollOnSite(loaded.request, deps), isMoreDue);
     if (done === "lost") {
-      await removeResponsesIfDeleted(loaded.request.value.id, deps);
+      await removeResponsesIfDeleted(loaded.request.id, deps);
       return result();
     }
     if (done === "done") for (const index of polled) processed.add(index);
@@ -124,7 +124,7 @@ export async function processSecurityKey(
   for (const each of due) {
     if (isPastDeadline(run, deps)) return defer();
     const { index, begin } = each;
-    const step = await begin({ requestId: loaded.request.value.id, key: current(), index }, deps);
+    const step = await begin({ requestId: loaded.request.id, key: current(), index }, deps);
     const isMoreDue = (key: SecurityKey) => each !== due.at(-1) || isMailDue(key, run, deps);
     const done = await doStep(step, isMoreDue);
     if (done === "lost") return result();

@@ -1,6 +1,6 @@
 import type { Instant } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
+import type { LoadedRequest } from "../model/loaded-request.ts";
 import { foldName, personList, type RequestList, referenceList, serialList } from "../model/request-lists.ts";
 import { isTerminal, type RequestState, requestStates } from "../model/states.ts";
 import { type ListPage, readPage } from "./read-page.ts";
@@ -39,8 +39,8 @@ const latest = (a: string | undefined, b: string | undefined): string | undefine
   a === undefined || (b !== undefined && b > a) ? b : a;
 
 function matches(loaded: LoadedRequest, filter: RequestFilter): boolean {
-  const { state, recipient, shipment, isArchived } = loaded.request.value;
-  const keys = securityKeysOf(loaded);
+  const { state, recipient, shipment, isArchived } = loaded.request;
+  const keys = loaded.keys;
   const has = (wanted: string | undefined, ...values: readonly (string | undefined)[]) =>
     wanted === undefined || values.some(value => value !== undefined && foldName(value) === foldName(wanted));
   return (

@@ -3,7 +3,7 @@ import { omitUndefined } from "../../platform/collections.ts";
 import type { Instant } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { shownState } from "../model/credential.ts";
-import { type LoadedRequest, valuesOf } from "../model/loaded-request.ts";
+import type { LoadedRequest } from "../model/loaded-request.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import { aaguidList, foldName, personList, registerList, serialList } from "../model/request-lists.ts";
 import { type Credential, isOnSite, type SecurityKey } from "../model/security-key.ts";
@@ -69,7 +69,7 @@ export function listSecurityKeys(
 }
 
 function entriesOf(loaded: LoadedRequest, filter: RegisterFilter): readonly RegisteredKey[] {
-  const { request, keys } = valuesOf(loaded);
+  const { request, keys } = loaded;
   const has = (wanted: string | undefined, value: string | undefined) =>
     wanted === undefined || (value !== undefined && foldName(value) === foldName(wanted));
   return keys

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { type Caller, hasRole } from "../../platform/caller.ts";
 import { omitUndefined } from "../../platform/collections.ts";
-import { type LoadedRequest, valuesOf } from "../model/loaded-request.ts";
+import type { LoadedRequest } from "../model/loaded-request.ts";
 import type { CredentialRequest, Shipment, ShipmentOrder } from "../model/request.ts";
 import { externalIdOf } from "../model/request-lists.ts";
 import { replacesFields } from "../model/revocation.ts";
@@ -127,7 +127,7 @@ function readDelivery(shipment: Shipment | undefined) {
 
 /** Returns a request as a caller may read it: addresses of PIN emails only with the role that may resend them. */
 export function readRequest(loaded: LoadedRequest, caller: Caller): z.output<typeof credentialRequestV2> {
-  const { request, keys } = valuesOf(loaded);
+  const { request, keys } = loaded;
   const { emailsTo } = request;
   const isShown = hasRole(caller, "support") && emailsTo.length > 0;
   return { ...readV2(request, keys), ...(isShown && { enrollment_contacts: { emails_to: [...emailsTo] } }) };
@@ -135,7 +135,7 @@ export function readRequest(loaded: LoadedRequest, caller: Caller): z.output<typ
 
 /** Returns a request as an entry of the list. */
 export function readListed(loaded: LoadedRequest): z.output<typeof listedV2> {
-  const { request, keys } = valuesOf(loaded);
+  const { request, keys } = loaded;
   return { ...readV2(request, keys), created_at: request.createdAt };
 }
 

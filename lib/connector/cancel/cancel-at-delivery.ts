@@ -17,11 +17,11 @@ const maxAttempts = 2;
  */
 export async function cancelAtDelivery(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<LoadedRequest> {
   const { delivery, now, log } = deps;
-  const shipmentId = shipmentIdOf(loaded.request.value) ?? "";
+  const shipmentId = shipmentIdOf(loaded.request) ?? "";
   let current = loaded;
   let failure: PeerFailure | undefined;
   for (let tried = 0; tried < maxAttempts; tried++) {
-    const { deleteSentAt } = current.request.value.cancelling ?? {};
+    const { deleteSentAt } = current.request.cancelling ?? {};
     current = await renewCancelLease(current, run, { deleteSentAt: deleteSentAt ?? now() }, deps);
     const error = await orFailure(delivery.deleteShipment(shipmentId));
     if (!(error instanceof PeerFailure)) return current;

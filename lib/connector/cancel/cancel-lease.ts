@@ -71,7 +71,7 @@ function rewriteRequest(
   deps: ConnectorDeps,
 ): Promise<LoadedRequest | undefined> {
   const changed = (current: LoadedRequest): Changes | undefined => {
-    const request = current.request.value;
+    const request = current.request;
     return current !== loaded && request.lease?.owner !== owner ? undefined : { request: change(request) };
   };
   return saveChanges(loaded, changed, deps);

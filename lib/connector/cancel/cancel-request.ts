@@ -7,7 +7,7 @@ import { between, plus, seconds } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { cancelFault } from "../faults.ts";
 import { isWaiting } from "../model/credential.ts";
-import { type Changes, type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
+import type { Changes, LoadedRequest } from "../model/loaded-request.ts";
 import { releaseLease, withPollDue } from "../model/next-due.ts";
 import { endWaiting, rolledUp } from "../model/roll-up.ts";
 import { enrollmentId, isOnSite, type SecurityKey } from "../model/security-key.ts";
@@ -27,7 +27,7 @@ import { endCancelRun, renewCancelLease } from "./cancel-lease.ts";
  */
 export async function cancelRequest(requestId: string, deps: ConnectorDeps): Promise<LoadedRequest> {
   const loaded = await loadRequest(requestId, deps);
-  if (loaded.request.value.state === "cancelled") return loaded;
+  if (loaded.request.state === "cancelled") return loaded;
   const run = startRun("on_demand", deps);
   requireCancellable(loaded, run, deps);
   return withLogFields({ credentialRequestId: requestId }, async () => {
@@ -41,7 +41,7 @@ export async function cancelRequest(requestId: string, deps: ConnectorDeps): Pro
   });
 }
 
-function requireCancellable({ request: { value: request }, keys }: LoadedRequest, run: Run, deps: ConnectorDeps): void {
+function requireCancellable({ request, keys }: LoadedRequest, run: Run, deps: ConnectorDeps): void {
   const { now, intervals } = deps;
   const conflict = (message: string, retryAfterMs?: number) =>
     new Fault("conflict", message, retryAfterMs === undefined ? {} : { retryAfterSeconds: retryAfterMs / 1000 });
@@ -56,13 +56,13 @@ function requireCancellable({ request: { value: request }, keys }: LoadedRequest
   }
   // A shipment that was found by look-up may belong to another request until a response opens with our response keys.
   if (delivery?.shipment?.tentative === true) throw conflict("The shipment is not confirmed to be of this request.");
-  if (!keys.some(({ value }) => isWaiting(value))) throw conflict("Every key of the request has been produced.");
+  if (!keys.some(isWaiting)) throw conflict("Every key of the request has been produced.");
 }
 
 /** Continues an interrupted cancel in a job. Returns whether it was deferred to a later run. */
 export async function resumeCancel(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<boolean> {
-  if (isLeasedByAnother(loaded.request.value.lease, run, deps.now())) return false;
-  if (mustDeferKeys(securityKeysOf(loaded), run, deps)) return true;
+  if (isLeasedByAnother(loaded.request.lease, run, deps.now())) return false;
+  if (mustDeferKeys(loaded.keys, run, deps)) return true;
   // The cancel takes its lease after this time, and renews it.
   const leaseUntil = plus(deps.now(), deps.intervals.leaseMs);
   const inTurn = peersInTurn(deps, leaseUntil, run, deps);
@@ -84,11 +84,11 @@ const cancelledByCaller = "The request was cancelled.";
  */
 async function performCancel(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<LoadedRequest> {
   let current = await renewCancelLease(loaded, run, {}, deps);
-  const { id } = current.request.value;
-  const waiting = () => securityKeysOf(current).filter(isWaiting);
+  const { id } = current.request;
+  const waiting = () => current.keys.filter(isWaiting);
 
   const shipped = waiting().filter(key => !isOnSite(key));
-  if (shipped.length > 0 && current.request.value.delivery?.shipment !== undefined) {
+  if (shipped.length > 0 && current.request.delivery?.shipment !== undefined) {
     current = await cancelAtDelivery(current, run, deps);
   }
   const onSite = waiting().filter(isOnSite);
@@ -121,9 +121,9 @@ async function writeCancelled(
 ): Promise<LoadedRequest> {
   let ended: LoadedRequest | undefined;
   const changed = (current: LoadedRequest): Changes | undefined => {
-    const all = securityKeysOf(current).map(key => (keyIds.includes(key.id) ? cancelledKey(key, deps) : key));
+    const all = current.keys.map(key => (keyIds.includes(key.id) ? cancelledKey(key, deps) : key));
     const cancelled = all.filter(({ id }) => keyIds.includes(id));
-    const { lease, due, cancelling, ...before } = current.request.value;
+    const { lease, due, cancelling, ...before } = current.request;
     // A job has ended the request meanwhile.
     if (cancelling === undefined || isTerminal(before.state)) {
       ended = current;

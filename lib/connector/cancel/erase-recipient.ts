@@ -86,7 +86,7 @@ async function eraseOne(
     return undefined;
   }
   if (!concerns(loaded, who)) return undefined;
-  const { id: requestId, state } = loaded.request.value;
+  const { id: requestId, state } = loaded.request;
   const erased = { requestId, state, otherUsers: otherUsers(loaded, who) };
   if (dryRun) return erased;
   try {
@@ -109,30 +109,29 @@ async function requireEnded(
   run: Run,
   deps: ConnectorDeps,
 ): Promise<LoadedRequest | { readonly left: string }> {
-  const { id, state } = loaded.request.value;
+  const { id, state } = loaded.request;
   const ended = isTerminal(state) ? loaded : await cancelRequest(id, deps);
-  if (!isTerminal(ended.request.value.state))
-    return { left: "Security keys that are produced wait for their activation." };
-  if (ended.keys.some(({ value }) => value.credentials.some(isRevoking)))
+  if (!isTerminal(ended.request.state)) return { left: "Security keys that are produced wait for their activation." };
+  if (ended.keys.some(({ credentials }) => credentials.some(isRevoking)))
     return { left: "Credentials of the request are being revoked." };
-  if (ended.request.value.replaceDue !== undefined)
+  if (ended.request.replaceDue !== undefined)
     return { left: "A job has not finished with the security key that it replaces." };
-  const isLeased = [ended.request, ...ended.keys].some(({ value }) => isLeasedByAnother(value.lease, run, deps.now()));
+  const isLeased = [ended.request, ...ended.keys].some(({ lease }) => isLeasedByAnother(lease, run, deps.now()));
   return isLeased ? { left: "A job is working on the request." } : ended;
 }
 
 const usersOf = ({ keys }: LoadedRequest): readonly string[] =>
-  keys.flatMap(({ value }) => value.credentials.map(({ userId }) => foldName(userId)));
+  keys.flatMap(({ credentials }) => credentials.map(({ userId }) => foldName(userId)));
 
 /** Returns the number of users of credentials that have none of the names by which the person is known. */
 function otherUsers(loaded: LoadedRequest, { by, name }: RecipientName): number {
-  const { email, externalId } = loaded.request.value.recipient;
+  const { email, externalId } = loaded.request.recipient;
   const own = (by === "userId" ? [name] : [name, email, externalId]).map(foldName);
   return new Set(usersOf(loaded).filter(user => !own.includes(user))).size;
 }
 
 function concerns(loaded: LoadedRequest, { by, name }: RecipientName): boolean {
-  const { recipient, isArchived } = loaded.request.value;
+  const { recipient, isArchived } = loaded.request;
   // Of an archived request only the users are known.
   const names = by === "userId" || isArchived ? usersOf(loaded) : [recipient[by]];
   return names.some(each => foldName(each) === foldName(name));

@@ -4,7 +4,7 @@ import { Fault, isUnavailable } from "../../platform/fault.ts";
 import { withLogFields } from "../../platform/log.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { isRevoking, isUsable } from "../model/credential.ts";
-import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
+import type { LoadedRequest } from "../model/loaded-request.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import { foldName, personList } from "../model/request-lists.ts";
 import type { CredentialFilter } from "../model/revocation.ts";
@@ -108,7 +108,7 @@ async function offboardRequest(
   { leaver, requestedBy, run }: { readonly leaver: Leaver; readonly requestedBy: Caller; readonly run: Run },
   deps: ConnectorDeps,
 ): Promise<Done> {
-  const { id } = start.request.value;
+  const { id } = start.request;
   const attempt = async (
     done: Done,
     action: "cancel" | "revoke",
@@ -125,7 +125,7 @@ async function offboardRequest(
       return failed(isRefusal ? error.message : "The call failed; the log has the reason. Repeat it.");
     }
   };
-  const filter = filterOf(leaver, start.request.value);
+  const filter = filterOf(leaver, start.request);
   const isActive: CredentialFilter = (key, index) => key.credentials[index]?.state === "active" && filter(key, index);
   const cause = { reason: "offboarded", requestedBy } as const;
   const revoked = await attempt({ loaded: start }, "revoke", () => revokeSelected(id, isActive, cause, deps));
@@ -134,10 +134,10 @@ async function offboardRequest(
 
 /** Returns the credentials of the request that the report lists, each with the action that is possible now. */
 function plannedFor(loaded: LoadedRequest, leaver: Leaver): readonly OffboardedCredential[] {
-  const { value: request } = loaded.request;
+  const { request } = loaded;
   const filter = filterOf(leaver, request);
   const isRecipients = "email" in leaver && foldName(request.recipient.email) === foldName(leaver.email);
-  const all = securityKeysOf(loaded).flatMap(key =>
+  const all = loaded.keys.flatMap(key =>
     key.credentials.map((credential, index) => ({ key, index, credential, isOwn: filter(key, index) })),
   );
   const isShared = all.some(({ credential, isOwn }) => !isOwn && !isTerminal(credential.state));
@@ -160,7 +160,7 @@ const reportOf = (
   leaver: Leaver,
 ): readonly OffboardedCredential[] =>
   plannedFor(before, leaver).map(planned => {
-    const key = securityKeysOf(loaded).find(({ id }) => id === planned.key.id) ?? planned.key;
+    const key = loaded.keys.find(({ id }) => id === planned.key.id) ?? planned.key;
     const credential = key.credentials[planned.index] ?? planned.credential;
     const problem = isUsable(credential) ? failures[planned.action] : undefined;
     return { ...planned, key, credential, ...(problem !== undefined && { problem }) };

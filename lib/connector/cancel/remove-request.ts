@@ -4,7 +4,7 @@ import { conflict, retryOnConflict } from "../../platform/stored.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { claimFault, neverConfirmedMessage } from "../faults.ts";
 import { type Claim, judgeRequest, type KeptAnswer, toKeptRefusal, withoutPeerText } from "../model/idempotency.ts";
-import { type LoadedRequest, type RequestValues, securityKeysOf, valuesOf } from "../model/loaded-request.ts";
+import type { LoadedRequest, RequestValues } from "../model/loaded-request.ts";
 import type { CredentialRequest, Shipment } from "../model/request.ts";
 import type { RequestList } from "../model/request-lists.ts";
 import type { Credential, Revocation, SecurityKey } from "../model/security-key.ts";
@@ -30,15 +30,15 @@ export async function removeRequest(
  */
 export async function archiveRequest(loaded: LoadedRequest, deps: ConnectorDeps): Promise<boolean> {
   await removeOutside(loaded, deps);
-  await deps.events?.removeAll(loaded.request.value);
-  return (await deps.requests.save(loaded, archived(valuesOf(loaded)))) !== undefined;
+  await deps.events?.removeAll(loaded.request);
+  return (await deps.requests.save(loaded, archived(loaded))) !== undefined;
 }
 
 /** Removes what is kept of a request outside of its rows. */
 async function removeOutside(loaded: LoadedRequest, deps: ConnectorDeps, how?: { readonly erased: boolean }) {
-  const request = loaded.request.value;
+  const request = loaded.request;
   await concludeClaim(request, deps, how);
-  await removeAuthenticators(request.id, securityKeysOf(loaded), deps);
+  await removeAuthenticators(request.id, loaded.keys, deps);
   await deps.responses.removeAll(request.id);
 }
 

@@ -4,7 +4,7 @@ import { withLogFields } from "../../platform/log.ts";
 import { processSecurityKey } from "../activate/process-security-keys.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { isRevoking } from "../model/credential.ts";
-import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
+import type { LoadedRequest } from "../model/loaded-request.ts";
 import { type CredentialFilter, type RevocationCause, withRevocations } from "../model/revocation.ts";
 import type { Credential } from "../model/security-key.ts";
 import { isTerminal } from "../model/states.ts";
@@ -60,7 +60,7 @@ export async function revokeSelected(
 }
 
 const selected = (loaded: LoadedRequest, filter: CredentialFilter) =>
-  securityKeysOf(loaded).flatMap(key =>
+  loaded.keys.flatMap(key =>
     key.credentials.map((credential, index) => ({ key, index, credential })).filter(each => filter(key, each.index)),
   );
 
@@ -95,8 +95,8 @@ export async function requestRevocation(
     read => {
       // The register names no caller.
       const { requestedBy: _, ...anonymous } = cause;
-      const kept = read.request.value.isArchived === true ? anonymous : cause;
-      const keys = securityKeysOf(read).flatMap(key => {
+      const kept = read.request.isArchived === true ? anonymous : cause;
+      const keys = read.keys.flatMap(key => {
         const changed = withRevocations(key, filter, kept, deps.now());
         return changed === key ? [] : [changed];
       });

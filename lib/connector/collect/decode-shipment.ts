@@ -1,6 +1,6 @@
 import type { ConnectorDeps } from "../deps.ts";
 import { isTooLateFor, isWaiting, type KeyResponses } from "../model/credential.ts";
-import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
+import type { LoadedRequest } from "../model/loaded-request.ts";
 import { nextDue, withPurgeDue } from "../model/next-due.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import { queueOf, type SecurityKey } from "../model/security-key.ts";
@@ -24,11 +24,11 @@ export async function decodeShipment(
   shipment: DeliveryShipment | undefined,
   deps: ConnectorDeps,
 ) {
-  const request = loaded.request.value;
+  const request = loaded.request;
   const items = shipment === undefined ? [] : readyItems(shipment);
   const keys: SecurityKey[] = [];
   let opened = 0;
-  for (const [item, securityKeys] of shippedItems(securityKeysOf(loaded)).entries()) {
+  for (const [item, securityKeys] of shippedItems(loaded.keys).entries()) {
     for (const [position, key] of securityKeys.entries()) {
       const read = await decodeShippedKey(request, key, items[item]?.keys[position], deps);
       keys.push(read.key);
@@ -44,9 +44,9 @@ const readyItems = ({ state, items }: DeliveryShipment): DeliveryShipment["items
 
 /** Whether the challenge of every shipped credential without a response has expired: no poll helps then. */
 export const isTooLateForAll = (loaded: LoadedRequest, deps: ConnectorDeps): boolean =>
-  shippedItems(securityKeysOf(loaded))
+  shippedItems(loaded.keys)
     .flat()
-    .every(key => isTooLateFor(key, loaded.request.value, deps));
+    .every(key => isTooLateFor(key, loaded.request, deps));
 
 async function decodeShippedKey(
   request: CredentialRequest,
@@ -79,7 +79,7 @@ export async function findShipmentOwner(
   const received = readyItems(shipment).flatMap(item => item.keys);
   const credentials = received.flatMap(key => key.credentials).filter(response => response !== "");
   if (credentials.length === 0) return "unknown";
-  const responseKeys = await openResponseKeys(loaded.request.value.id, securityKeysOf(loaded), deps);
+  const responseKeys = await openResponseKeys(loaded.request.id, loaded.keys, deps);
   // A response to a key that does not open would look like one of another request.
   if (responseKeys === undefined) return "unknown";
 

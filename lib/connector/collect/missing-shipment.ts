@@ -1,7 +1,7 @@
 import { withLogFields } from "../../platform/log.ts";
 import { plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
+import type { LoadedRequest } from "../model/loaded-request.ts";
 import { withPurgeDue } from "../model/next-due.ts";
 import { type Delivery, type Due, isSameDue } from "../model/request.ts";
 import { endWaiting } from "../model/roll-up.ts";
@@ -23,7 +23,7 @@ import { saveTracked } from "./track-shipment.ts";
  */
 export async function countMissingShipment(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<void> {
   const { now, intervals, log } = deps;
-  const request = loaded.request.value;
+  const request = loaded.request;
   if (isLeasedByAnother(request.lease, run, now())) return;
   const delivery = withUnknown(request.delivery, now());
   const changes = { delivery, errorMessage: "The delivery service does not know the shipment." };
@@ -31,7 +31,7 @@ export async function countMissingShipment(loaded: LoadedRequest, run: Run, deps
 
   const leased = await deps.requests.save(loaded, { request: { ...request, lease: newLease(run, now(), intervals) } });
   if (leased === undefined) return;
-  const ordered = securityKeysOf(leased).filter(key => !isOnSite(key));
+  const ordered = leased.keys.filter(key => !isOnSite(key));
   const failure = await compensateInTurn(leased, ordered, run, deps);
   if (failure?.isTransient === true) {
     const message = `The shipment was deleted at the delivery service. ${failure.peer} is not responding yet.`;
@@ -40,7 +40,7 @@ export async function countMissingShipment(loaded: LoadedRequest, run: Run, deps
   log.warn("shipment_cancelled", { shipmentId: delivery.shipment?.id });
   const errorMessage = "The shipment was deleted at the delivery service.";
   const ended = ordered.map(key => withPurgeDue(endWaiting(key, "cancelled", errorMessage, now()), deps));
-  const ending = { ...leased.request.value, delivery: withDeliveryEnd(delivery, now()), errorMessage };
+  const ending = { ...leased.request, delivery: withDeliveryEnd(delivery, now()), errorMessage };
   return savePoll(leased, ending, ended, deps);
 }
 
@@ -54,7 +54,7 @@ const isGone = ({ missing }: Delivery, { now, intervals }: ConnectorDeps): boole
  * @param isCounted whether the service has answered for other shipments
  */
 export function countMissingTracked(loaded: LoadedRequest, isCounted: boolean, deps: ConnectorDeps): Promise<void> {
-  const { delivery } = loaded.request.value;
+  const { delivery } = loaded.request;
   if (!isCounted) return saveTracked(loaded, delivery, deps);
   const counted = withUnknown(delivery, deps.now());
   return saveTracked(loaded, isGone(counted, deps) ? withDeliveryEnd(counted, deps.now()) : counted, deps);

@@ -26,7 +26,7 @@ const errorStates = [8, 9, 99, 105, 106];
  */
 export async function pollShipment(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<PollResult> {
   const { now, intervals, delivery, log } = deps;
-  const request = loaded.request.value;
+  const request = loaded.request;
   const shipmentId = shipmentIdOf(request);
   if (shipmentId === undefined || isLeasedByAnother(request.lease, run, now())) return "skipped";
   const call = async () => {
@@ -42,7 +42,7 @@ export async function pollShipment(loaded: LoadedRequest, run: Run, deps: Connec
   if (answer === undefined) {
     const { keys } = await decodeShipment(leased, undefined, deps);
     await compensateExpired(leased, keys, run, deps);
-    await savePoll(leased, leased.request.value, keys, deps);
+    await savePoll(leased, leased.request, keys, deps);
     return "skipped";
   }
   const failed = async (what: string, error: PeerFailure): Promise<"failed"> => {
@@ -54,7 +54,7 @@ export async function pollShipment(loaded: LoadedRequest, run: Run, deps: Connec
     log.warn("poll_failed", { shipmentId, error: answer });
     const isUnauthorized = answer.kind === "unauthorized";
     if (!isUnauthorized && !answer.isUnknownThere) return failed("The shipment", answer);
-    const { lease: _, ...unchanged } = leased.request.value;
+    const { lease: _, ...unchanged } = leased.request;
     await deps.requests.save(leased, { request: unchanged });
     return isUnauthorized ? "unauthorized" : "missing";
   }
@@ -82,7 +82,7 @@ async function applyShipment(
   deps: ConnectorDeps,
 ): Promise<void> {
   const { state } = shipment;
-  const request = leased.request.value;
+  const request = leased.request;
   const { missing, ...delivery } = request.delivery ?? {};
   // The id of the look-up: the service may return it in another form here, and the look-up would find it again.
   const known = delivery.shipment ?? { id: shipment.shipmentId };
@@ -108,7 +108,7 @@ function withConfirmedLink(request: CredentialRequest): CredentialRequest {
 
 /** Unlinks a tentative shipment whose responses are for keys of another request. The look-up continues. */
 async function unlinkShipment(leased: LoadedRequest, deps: ConnectorDeps): Promise<void> {
-  const request = leased.request.value;
+  const request = leased.request;
   const { shipment: { id: shipmentId } = { id: "" }, missing, ...delivery } = request.delivery ?? {};
   deps.log.error("shipment_link_rejected", { shipmentId });
   const { lease, ...rest } = request;

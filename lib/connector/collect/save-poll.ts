@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { ConnectorDeps } from "../deps.ts";
-import { type Changes, type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
+import type { Changes, LoadedRequest } from "../model/loaded-request.ts";
 import { postponeRequest, withTrackDue } from "../model/next-due.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import { withLostRevoked } from "../model/revocation.ts";
@@ -21,7 +21,7 @@ export async function pollLater(
   deps: ConnectorDeps,
   retryAfterSeconds?: number,
 ): Promise<void> {
-  const request = { ...withNextPoll(leased.request.value, deps, retryAfterSeconds), ...changes };
+  const request = { ...withNextPoll(leased.request, deps, retryAfterSeconds), ...changes };
   await saveUnlessChanged(leased, { request }, deps);
 }
 
@@ -32,7 +32,7 @@ export async function savePoll(
   decoded: readonly SecurityKey[],
   deps: ConnectorDeps,
 ): Promise<void> {
-  const before = securityKeysOf(leased);
+  const before = leased.keys;
   const shipped = withLostRevoked(decoded, request, deps);
   const changed = shipped.filter(key => !before.some(old => isDeepStrictEqual(old, key)));
   const keys = before.map(key => changed.find(({ id }) => id === key.id) ?? key);
@@ -49,7 +49,7 @@ export async function savePoll(
 async function saveUnlessChanged(leased: LoadedRequest, changes: Changes, deps: ConnectorDeps): Promise<boolean> {
   if ((await deps.requests.save(leased, changes)) !== undefined) return true;
   deps.log.warn("poll_conflict", {});
-  await removeResponsesIfDeleted(leased.request.value.id, deps);
+  await removeResponsesIfDeleted(leased.request.id, deps);
   return false;
 }
 
@@ -63,5 +63,5 @@ export async function removeResponsesIfDeleted(
   { requests, responses }: Pick<ConnectorDeps, "requests" | "responses">,
 ): Promise<void> {
   const loaded = await requests.load(requestId);
-  if (loaded === undefined || loaded.request.value.isArchived === true) await responses.removeAll(requestId);
+  if (loaded === undefined || loaded.request.isArchived === true) await responses.removeAll(requestId);
 }

@@ -1,7 +1,7 @@
 import { PeerFailure } from "../../platform/peer-failure.ts";
 import { plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
+import type { LoadedRequest } from "../model/loaded-request.ts";
 import { withTrackDue } from "../model/next-due.ts";
 import { deliveryService } from "../model/peer-names.ts";
 import { type Delivery, shipmentIdOf } from "../model/request.ts";
@@ -17,7 +17,7 @@ import type { PollResult } from "./poll-shipment.ts";
  */
 export async function trackShipment(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<PollResult> {
   const { delivery, log, now } = deps;
-  const request = loaded.request.value;
+  const request = loaded.request;
   const shipmentId = shipmentIdOf(request);
   if (shipmentId === undefined || isLeasedByAnother(request.lease, run, now())) return "skipped";
   const call = () => callAndRecord(deliveryService, run, deps, () => delivery.getShipment(shipmentId));
@@ -51,8 +51,8 @@ export async function saveTracked(
   const { shipment } = delivery ?? {};
   const hasEnded = plus(shipment?.shippedAt ?? now(), intervals.trackForMs) <= now();
   const tracked = hasEnded && delivery ? withDeliveryEnd(delivery, now()) : delivery;
-  const request = { ...loaded.request.value, ...(tracked && { delivery: tracked }) };
-  const before = securityKeysOf(loaded);
+  const request = { ...loaded.request, ...(tracked && { delivery: tracked }) };
+  const before = loaded.keys;
   const after = withLostRevoked(before, request, deps);
   const keys = after.filter(key => !before.includes(key));
   const changes = { request: withTrackDue(request, after, deps, retryAfterSeconds), keys };

@@ -3,7 +3,7 @@ import type { Fault } from "../../platform/fault.ts";
 import { type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { tooLateFault } from "../faults.ts";
-import { type Changes, type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
+import type { Changes, LoadedRequest } from "../model/loaded-request.ts";
 import type { SecurityKey } from "../model/security-key.ts";
 import { compensate, compensateAtIdps, type OptionsResponses } from "../recovery/compensate.ts";
 import { failedRequest, withoutOrderIntent } from "../recovery/fail-request.ts";
@@ -22,8 +22,8 @@ export async function abortCreate(
   deps: ConnectorDeps,
   responses: OptionsResponses = new Map(),
 ): Promise<Fault> {
-  const { id, delivery } = loaded.request.value;
-  const keys = securityKeysOf(loaded);
+  const { id, delivery } = loaded.request;
+  const keys = loaded.keys;
   try {
     const compensated = await toResult(compensate(id, keys, deps, responses));
     if ("error" in compensated)
@@ -35,7 +35,7 @@ export async function abortCreate(
       // ordered.
       if (current !== loaded && !isOpen(current, delivery?.sentAt)) return undefined;
       if (isCompensated) return failedRequest(current, fault.message, deps.now());
-      const request = { ...withoutOrderIntent(current.request.value), errorMessage: fault.message };
+      const request = { ...withoutOrderIntent(current.request), errorMessage: fault.message };
       return { request, keys: sealed };
     };
     await saveChanges(loaded, aborted, deps);
@@ -47,7 +47,7 @@ export async function abortCreate(
 
 /** Whether a request is not started, and has no order intent or the one of the create handler. */
 const isOpen = ({ request }: LoadedRequest, intentAt: Instant | undefined): boolean => {
-  const { state, delivery } = request.value;
+  const { state, delivery } = request;
   return state === "received" && (delivery?.sentAt ?? intentAt) === intentAt && delivery?.shipment === undefined;
 };
 
@@ -83,7 +83,7 @@ export async function saveFromHandler(
   deps: Pick<ConnectorDeps, "requests" | "now" | "intervals">,
   options?: Parameters<ConnectorDeps["requests"]["save"]>[2],
 ): Promise<LoadedRequest | undefined> {
-  const { createdAt } = loaded.request.value;
+  const { createdAt } = loaded.request;
   if (deps.now() > plus(createdAt, deps.intervals.createMs)) return undefined;
   return deps.requests.save(loaded, changes, options);
 }

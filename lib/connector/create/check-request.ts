@@ -2,7 +2,6 @@ import { Fault, invalidRequest, type Problem } from "../../platform/fault.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { Idps } from "../idp/contract.ts";
 import { isUsable } from "../model/credential.ts";
-import { securityKeysOf } from "../model/loaded-request.ts";
 import { isForSameUser } from "../model/revocation.ts";
 import { isMailable, isOnSite } from "../model/security-key.ts";
 import type { PartialDraft, RequestDraft } from "./draft.ts";
@@ -119,7 +118,7 @@ export async function checkReplacedKey(
   if (replaces === undefined) return { problems: [], warnings: [] };
   const loaded = await requests.load(replaces.requestId);
   if (loaded === undefined) return refused("replaces.credential_request_id", "is not a credential request");
-  const key = securityKeysOf(loaded).find(({ id }) => id === replaces.keyId);
+  const key = loaded.keys.find(({ id }) => id === replaces.keyId);
   if (key === undefined) return refused("replaces.key_id", "is not a key of that request");
   const active = key.credentials.filter(each => each.state === "active" && isUsable(each));
   const ordered = keys

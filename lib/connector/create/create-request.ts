@@ -98,7 +98,7 @@ async function judge(found: Stored<Claim>, { fingerprint }: Claim, deps: Connect
   const claimVerdict = judgeClaim(found.value, { fingerprint, now: now(), runningMs: intervals.claimRunningMs });
   if (claimVerdict.is !== "look") return claimVerdict as FinalVerdict;
   const loaded = await requests.load(found.value.requestId);
-  const requestVerdict = judgeRequest(loaded?.request.value);
+  const requestVerdict = judgeRequest(loaded?.request);
   if (requestVerdict.is === "abandoned") return { is: (await abortStoppedHandler(loaded, deps)) ? "free" : "running" };
   return requestVerdict as FinalVerdict;
 }
@@ -108,7 +108,7 @@ async function judge(found: Stored<Claim>, { fingerprint }: Claim, deps: Connect
  * and orders nothing. Returns false on a conflict.
  */
 const abortStoppedHandler = async (loaded: LoadedRequest | undefined, deps: ConnectorDeps): Promise<boolean> =>
-  loaded === undefined || (await deps.requests.save(loaded, { request: loaded.request.value })) !== undefined;
+  loaded === undefined || (await deps.requests.save(loaded, { request: loaded.request })) !== undefined;
 
 /** Faults that a repeat may not meet again; all others are saved in the claim. */
 const temporaryKinds: readonly FaultKind[] = ["throttled", "unavailable", "internal"];
@@ -120,7 +120,7 @@ async function saveRefusal(claim: Stored<Claim>, error: unknown, deps: Connector
   }
   try {
     const loaded = await deps.requests.load(claim.value.requestId);
-    const { is } = judgeRequest(loaded?.request.value);
+    const { is } = judgeRequest(loaded?.request);
     if (is === "free" || (is === "abandoned" && (await abortStoppedHandler(loaded, deps))))
       await deps.claims.release(claim);
     else if (is !== "abandoned") await saveAnswer(claim, "unreconciled", deps);

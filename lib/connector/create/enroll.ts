@@ -6,7 +6,7 @@ import { type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { authenticatorFault, enrollmentTokenFault, internalFault, tooLateFault } from "../faults.ts";
 import { challengeEnd } from "../model/credential.ts";
-import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
+import type { LoadedRequest } from "../model/loaded-request.ts";
 import { withPollDue } from "../model/next-due.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import { displayName, enrollmentId, isOnSite, itemIndex, type SecurityKey } from "../model/security-key.ts";
@@ -35,7 +35,7 @@ export async function enroll(
   { keys, encryptedRequests }: PreparedRequest,
   deps: ConnectorDeps,
 ): Promise<LoadedRequest> {
-  const request = stored.request.value;
+  const request = stored.request;
   // The request's row is written too, so that this save conflicts with a job that is compensating the request.
   const loaded = await saveFromHandler(stored, { request, keys }, deps);
   if (loaded === undefined) throw await compensateTooLate(request.id, keys, deps);
@@ -108,9 +108,9 @@ const lastChallengeEnd = (
  * `unavailable` if the job has compensated the request meanwhile, and `internal` if storage is not responding.
  */
 export async function startWithoutShipment(enrolled: LoadedRequest, deps: ConnectorDeps): Promise<CreatedIds> {
-  const { id, due, ...rest } = enrolled.request.value;
+  const { id, due, ...rest } = enrolled.request;
   const started = { ...rest, id, state: startRequest(rest.state) };
-  const changes = { request: started, keys: withPollDue(securityKeysOf(enrolled), deps) };
+  const changes = { request: started, keys: withPollDue(enrolled.keys, deps) };
   const written = await saveFromHandler(enrolled, changes, deps).catch((cause: unknown) => {
     // The request may have started, so a storage failure here must not be reported as a call that may be repeated.
     deps.log.error("start_failed", { credentialRequestId: id, error: cause });

@@ -4,7 +4,7 @@ import { PeerFailure } from "../../platform/peer-failure.ts";
 import { type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { intentFault, orderFault, unconfirmedMessage, unreconciledFault } from "../faults.ts";
-import { type Changes, type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
+import type { Changes, LoadedRequest } from "../model/loaded-request.ts";
 import { withPollDue } from "../model/next-due.ts";
 import { deliveryService } from "../model/peer-names.ts";
 import { type CredentialRequest, type Delivery, shipmentIdOf } from "../model/request.ts";
@@ -35,9 +35,9 @@ export async function recordOrderIntent(
   deps: ConnectorDeps,
 ): Promise<RecordedOrder> {
   const intentAt = deps.now();
-  const request = { ...loaded.request.value, delivery: { sentAt: intentAt } };
-  const stored = loaded.keys.every(({ value }) =>
-    value.credentials.every(({ responseKey }) => responseKey !== undefined),
+  const request = { ...loaded.request, delivery: { sentAt: intentAt } };
+  const stored = loaded.keys.every(({ credentials }) =>
+    credentials.every(({ responseKey }) => responseKey !== undefined),
   );
   const changes = { request, ...(stored ? {} : { keys }) };
   let doubt: Fault | undefined;
@@ -76,7 +76,7 @@ export async function orderShipment(
     return await startWithShipment(loaded, shipmentId, intentAt, deps);
   } catch (error) {
     // The shipment is ordered, so a storage failure here must not be reported as a call that may be repeated.
-    deps.log.error("start_failed", { credentialRequestId: loaded.request.value.id, shipmentId, error });
+    deps.log.error("start_failed", { credentialRequestId: loaded.request.id, shipmentId, error });
     throw await leaveForReconciliation(loaded, intentAt, error, deps);
   }
 }
@@ -92,14 +92,14 @@ async function leaveForReconciliation(
   cause: unknown,
   deps: ConnectorDeps,
 ): Promise<Fault> {
-  const { id } = loaded.request.value;
+  const { id } = loaded.request;
   deps.log.error("delivery_unanswered", { credentialRequestId: id, error: cause });
   const at = plus(intentAt, deps.intervals.reconcileAfterMs);
   const due = { queue: "reconcile", at, peer: deliveryService } as const;
-  const unanswered = ({ request: { value } }: LoadedRequest): Changes | undefined => {
-    if (value.delivery?.sentAt !== intentAt || !isUnconfirmed(value)) return undefined;
-    const request = { ...value, delivery: { ...value.delivery, isUnanswered: true } };
-    return { request: value.state === "received" ? { ...request, due, errorMessage: unconfirmedMessage } : request };
+  const unanswered = ({ request }: LoadedRequest): Changes | undefined => {
+    if (request.delivery?.sentAt !== intentAt || !isUnconfirmed(request)) return undefined;
+    const left = { ...request, delivery: { ...request.delivery, isUnanswered: true } };
+    return { request: request.state === "received" ? { ...left, due, errorMessage: unconfirmedMessage } : left };
   };
   const written = await toResult(saveChanges(loaded, unanswered, deps));
   if ("error" in written) deps.log.error("reconcile_not_scheduled", { credentialRequestId: id, error: written.error });
@@ -111,10 +111,10 @@ function deliveryOrderOf(
   loaded: LoadedRequest,
   encryptedRequests: PreparedRequest["encryptedRequests"],
 ): DeliveryOrder {
-  const request = loaded.request.value;
+  const request = loaded.request;
   if (request.shipment === undefined) throw new Error("a request without a shipment is not ordered");
   const { externalId: _, ...recipient } = request.recipient;
-  const items = shippedItems(securityKeysOf(loaded)).map((securityKeys): DeliveryOrder["items"][number] => {
+  const items = shippedItems(loaded.keys).map((securityKeys): DeliveryOrder["items"][number] => {
     const [first] = securityKeys;
     return {
       productId: first?.productId ?? 0,
@@ -141,7 +141,7 @@ async function startWithShipment(
   deps: ConnectorDeps,
 ): Promise<CreatedIds> {
   const { requests, now, intervals, log } = deps;
-  const requestId = recorded.request.value.id;
+  const requestId = recorded.request.id;
   const due = {
     queue: "poll",
     at: plus(now(), intervals.shipmentPoll.minMs),
@@ -153,7 +153,7 @@ async function startWithShipment(
     if (current !== recorded && (await requests.requestOfShipment(shipmentId)) !== requestId)
       throw new Error("the delivery service returned the id of another request's shipment");
     latest = current;
-    const request = current.request.value;
+    const request = current.request;
     if (!isUnconfirmed(request)) return undefined;
     const { missing, ...delivery } = request.delivery ?? {};
     const { errorMessage, lease, due: before, ...rest } = request;
@@ -166,12 +166,12 @@ async function startWithShipment(
         due,
         delivery: { ...withShipment(delivery, shipmentId), sentAt: intentAt },
       },
-      keys: withPollDue(securityKeysOf(current), deps),
+      keys: withPollDue(current.keys, deps),
     };
   };
   // The caller does not wait for the removal of the former index rows: a job sweeps rows that remain.
   const saved = await saveChanges(recorded, started, deps, { isUrgent: true });
-  if (saved === undefined && shipmentIdOf(latest.request.value) !== shipmentId)
+  if (saved === undefined && shipmentIdOf(latest.request) !== shipmentId)
     log.error("shipment_after_end", { credentialRequestId: requestId, shipmentId });
   return { requestId, shipmentId };
 }

@@ -3,7 +3,7 @@ import { Fault } from "../../platform/fault.ts";
 import { plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { internalFault, transportKeysFault } from "../faults.ts";
-import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
+import type { LoadedRequest } from "../model/loaded-request.ts";
 import { type Credential, hasPinMail, type SecurityKey } from "../model/security-key.ts";
 import type { Challenge } from "../model/webauthn.ts";
 import { bindingOf } from "../peers/bind-response.ts";
@@ -37,10 +37,10 @@ export async function prepareRequest(
   pathOf: RequestDraft["pathOf"],
   deps: ConnectorDeps,
 ): Promise<PreparedRequest> {
-  const keys = securityKeysOf(stored);
-  const until = plus(stored.request.value.createdAt, deps.intervals.createMs);
+  const keys = stored.keys;
+  const until = plus(stored.request.createdAt, deps.intervals.createMs);
   const [{ responses, failure }, transport, checked] = await Promise.all([
-    askIdps(stored.request.value.id, keys, until, deps),
+    askIdps(stored.request.id, keys, until, deps),
     toResult(deps.delivery.transportKeys()),
     toResult(findRefusedUser(usersOf(keys, deps.idps.defaultId), pathOf, deps)),
   ]);
@@ -50,7 +50,7 @@ export async function prepareRequest(
   if (failure !== undefined) throw await refuse(idpFault(failure, pathOf));
   if ("error" in transport) throw await refuse(transportKeysFault(transport.error));
 
-  const { id } = stored.request.value;
+  const { id } = stored.request;
   const encrypted = await toResult(
     Promise.all(keys.map(key => encryptKeyRequests(id, key, responses, transport.value, deps))),
   );

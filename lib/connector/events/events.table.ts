@@ -109,8 +109,8 @@ export function eventStore(tables: Tables, { sinks, now, log }: EventOptions) {
     async removeStale(sink: number, entry: DueEvents): Promise<void> {
       const loaded = await requests.load(entry.requestId);
       if (loaded !== undefined) {
-        if ((loaded.request.value.eventCount ?? 0) >= entry.first) return;
-        if ((await requests.save(loaded, { request: loaded.request.value })) === undefined) return;
+        if ((loaded.request.eventCount ?? 0) >= entry.first) return;
+        if ((await requests.save(loaded, { request: loaded.request })) === undefined) return;
       }
       await due.remove(sink, entry);
     },

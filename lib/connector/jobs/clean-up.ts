@@ -2,7 +2,7 @@ import { days, plus } from "../../platform/time.ts";
 import { archiveRequest, isKeptInRegister, removeRequest } from "../cancel/remove-request.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { isRevoking } from "../model/credential.ts";
-import { type LoadedRequest, securityKeyOf, securityKeysOf } from "../model/loaded-request.ts";
+import { type LoadedRequest, securityKeyOf } from "../model/loaded-request.ts";
 import type { SecurityKey } from "../model/security-key.ts";
 import { forEachDue } from "../runs/queue.ts";
 import { isPastDeadline, startRun } from "../runs/run.ts";
@@ -47,13 +47,13 @@ export async function cleanUp(completedDays: number, deps: ConnectorDeps): Promi
       run,
       deps,
       async loaded => {
-        const { replaceDue, trackDue } = loaded.request.value;
+        const { replaceDue, trackDue } = loaded.request;
         // A loss that is reported later revokes its credentials.
         if (replaceDue !== undefined || (trackDue !== undefined && deps.onLoss === "revoke")) return false;
-        if (loaded.keys.some(({ value }) => isUnsent(value, deps) || value.credentials.some(isRevoking))) return false;
-        const undelivered = (await deps.events?.undelivered(loaded.request.value)) ?? [];
+        if (loaded.keys.some(key => isUnsent(key, deps) || key.credentials.some(isRevoking))) return false;
+        const undelivered = (await deps.events?.undelivered(loaded.request)) ?? [];
         if (undelivered.some(({ at }) => plus(at, deps.intervals.eventRetryForMs) > deps.now())) return false;
-        const isArchived = queue === "clean" && registerMs > 0 && isKeptInRegister(securityKeysOf(loaded));
+        const isArchived = queue === "clean" && registerMs > 0 && isKeptInRegister(loaded.keys);
         if (!(await (isArchived ? archiveRequest : removeRequest)(loaded, deps))) return false;
         for (const { fields } of undelivered) deps.log.error("event_given_up", fields);
         deps.log.info(isArchived ? "request_archived" : "request_deleted", {});
@@ -80,6 +80,6 @@ async function purgeResponses(
   deps: ConnectorDeps,
 ): Promise<LoadedRequest | undefined> {
   const { responses, due, ...key } = securityKeyOf(loaded, keyId);
-  if (responses !== undefined) await deps.responses.removeOf(loaded.request.value.id, keyId);
+  if (responses !== undefined) await deps.responses.removeOf(loaded.request.id, keyId);
   return deps.requests.save(loaded, { keys: [key] });
 }

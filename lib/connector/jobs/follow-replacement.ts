@@ -3,7 +3,7 @@ import { withLogFields } from "../../platform/log.ts";
 import { plus } from "../../platform/time.ts";
 import { processSecurityKey } from "../activate/process-security-keys.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { type LoadedRequest, securityKeysOf, valuesOf } from "../model/loaded-request.ts";
+import type { LoadedRequest } from "../model/loaded-request.ts";
 import { replacementOf, withRevocations } from "../model/revocation.ts";
 import { isLeasedByAnother, type Run, startRun } from "../runs/run.ts";
 
@@ -15,11 +15,11 @@ import { isLeasedByAnother, type Run, startRun } from "../runs/run.ts";
  */
 export async function followReplacement(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<boolean> {
   const { requests, now, log } = deps;
-  const { replaceDue, ...request } = loaded.request.value;
+  const { replaceDue, ...request } = loaded.request;
   const { replaces, createdBy } = request;
   if (replaces === undefined || isLeasedByAnother(request.lease, run, now())) return false;
   const old = await requests.load(replaces.requestId);
-  const before = old && securityKeysOf(old).find(({ id }) => id === replaces.keyId);
+  const before = old?.keys.find(({ id }) => id === replaces.keyId);
   if (old === undefined || before === undefined) {
     const { requestId: replacedRequestId, keyId } = replaces;
     // Before the write, because the request is not looked at again after it, also if the process ends with it.
@@ -27,7 +27,7 @@ export async function followReplacement(loaded: LoadedRequest, run: Run, deps: C
     await requests.save(loaded, { request });
     return false;
   }
-  const { key, isRevocable, nextLook } = replacementOf(valuesOf(loaded), before, deps);
+  const { key, isRevocable, nextLook } = replacementOf(loaded, before, deps);
   const cause = { reason: "replaced", ...(createdBy && { requestedBy: createdBy }) } as const;
   const wanted = before.credentials.map(isRevocable);
   const after = withRevocations(key, (_, index) => wanted[index] === true, cause, now());
@@ -52,7 +52,7 @@ export async function followCreate(requestId: string, deps: ConnectorDeps): Prom
   const run: Run = { ...startRun("timer", deps), endsAt: plus(deps.now(), deps.intervals.idpCallMs) };
   const follow = async () => {
     const loaded = await deps.requests.load(requestId);
-    if (loaded?.request.value.replaceDue !== undefined) await followReplacement(loaded, run, deps);
+    if (loaded?.request.replaceDue !== undefined) await followReplacement(loaded, run, deps);
   };
   await withLogFields({ credentialRequestId: requestId }, async () => {
     const followed = await toResult(follow());

@@ -24,9 +24,7 @@ export async function processCredentialRequests(mode: Run["mode"], deps: Connect
 
 async function processQueues(run: Run, deps: ConnectorDeps): Promise<KeysReport> {
   const unreconciled = await forEachDue("reconcile", run, deps, loaded =>
-    loaded.request.value.cancelling === undefined
-      ? reconcileRequest(loaded, run, deps)
-      : resumeCancel(loaded, run, deps),
+    loaded.request.cancelling === undefined ? reconcileRequest(loaded, run, deps) : resumeCancel(loaded, run, deps),
   );
   const ofV2 = await processSecurityKeys("key", run, deps);
   const ofV1 = await processSecurityKeys("shipment_key", run, deps);

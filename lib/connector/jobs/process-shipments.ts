@@ -89,7 +89,7 @@ function visits(
   const work = async (loaded: LoadedRequest): Promise<boolean> => {
     const result = await visit(loaded, run, deps);
     counts[result]++;
-    const { id, due, trackDue } = loaded.request.value;
+    const { id, due, trackDue } = loaded.request;
     if (result === "missing") missing.set(id, queue === "poll" ? due : trackDue);
     return result === "deferred";
   };

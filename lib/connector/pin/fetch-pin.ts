@@ -1,7 +1,7 @@
 import { orFailure, PeerFailure } from "../../platform/peer-failure.ts";
 import { openPin } from "../collect/open-responses.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { type LoadedRequest, securityKeyOf, securityKeysOf } from "../model/loaded-request.ts";
+import { type LoadedRequest, securityKeyOf } from "../model/loaded-request.ts";
 import { shipmentIdOf } from "../model/request.ts";
 import { enrollmentId, isOnSite, type SecurityKey } from "../model/security-key.ts";
 import { shippedItems } from "../model/shipment.ts";
@@ -61,7 +61,7 @@ async function tryToOpen(
   response: string,
   deps: ConnectorDeps,
 ): Promise<Pin | NoPin> {
-  const opened = await orFailure(openPin(loaded.request.value.id, key, response, deps));
+  const opened = await orFailure(openPin(loaded.request.id, key, response, deps));
   if (!(opened instanceof PeerFailure)) return opened;
   deps.log.warn("signing_keys_unread", { keyId: key.id, error: opened });
   return {
@@ -76,7 +76,7 @@ async function enrolledPinResponse(
   { id }: SecurityKey,
   deps: ConnectorDeps,
 ): Promise<string | undefined> {
-  const { responses } = await requireRfpr(deps).get(enrollmentId(loaded.request.value.id, id));
+  const { responses } = await requireRfpr(deps).get(enrollmentId(loaded.request.id, id));
   return responses.pinResponse;
 }
 
@@ -85,9 +85,9 @@ async function shippedPinResponse(
   key: SecurityKey,
   deps: ConnectorDeps,
 ): Promise<string | undefined> {
-  const shipmentId = shipmentIdOf(loaded.request.value);
+  const shipmentId = shipmentIdOf(loaded.request);
   if (shipmentId === undefined) return undefined;
-  const items = shippedItems(securityKeysOf(loaded));
+  const items = shippedItems(loaded.keys);
   const item = items.findIndex(of => of.some(({ id }) => id === key.id));
   const position = items[item]?.findIndex(({ id }) => id === key.id) ?? -1;
   const shipment = await deps.delivery.getShipment(shipmentId);

@@ -3,7 +3,7 @@ import { withLogFields } from "../../platform/log.ts";
 import { between, hours, type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { isUsable, shownState } from "../model/credential.ts";
-import { type LoadedRequest, securityKeyOf, securityKeysOf } from "../model/loaded-request.ts";
+import { type LoadedRequest, securityKeyOf } from "../model/loaded-request.ts";
 import { mailService } from "../model/peer-names.ts";
 import { firstAttempt } from "../model/retry.ts";
 import { hasPinMail, isMailable, queueOf, type SecurityKey } from "../model/security-key.ts";
@@ -43,7 +43,7 @@ const mailedKeys = (loaded: LoadedRequest, provisioning?: SecurityKey["provision
   keysOf(loaded, provisioning).filter(key => whyNotMailed(key) === undefined);
 
 const keysOf = (loaded: LoadedRequest, provisioning?: SecurityKey["provisioning"]): readonly SecurityKey[] =>
-  securityKeysOf(loaded).filter(key => provisioning === undefined || key.provisioning === provisioning);
+  loaded.keys.filter(key => provisioning === undefined || key.provisioning === provisioning);
 
 /** Returns why a security key has no PIN to send, as the end of a sentence; undefined if it may have one. */
 function whyNotMailed(key: SecurityKey): string | undefined {
@@ -75,7 +75,7 @@ function resendableKeyIds(
   const mailed = mailedKeys(loaded, provisioning);
   if (mailed.length === 0) throw nothingToSend(keysOf(loaded, provisioning));
   if (mailed.some(({ lease }) => isLeasedByAnother(lease, run, now()))) throw busy();
-  const { emailsTo } = loaded.request.value;
+  const { emailsTo } = loaded.request;
   if (!emailsTo.some(email => isMailable(email, deps.pinMailDomains)))
     throw new Fault(
       "conflict",
@@ -150,7 +150,7 @@ async function resendEach(
       tried++;
       if (securityKeyOf(after.loaded, keyId).mail.state === "sent") sent++;
     }
-    loaded = after?.loaded ?? (await deps.requests.load(start.request.value.id)) ?? loaded;
+    loaded = after?.loaded ?? (await deps.requests.load(start.request.id)) ?? loaded;
   }
   if (lastFault !== undefined && tried === 0) throw lastFault;
   return sent;

@@ -113,7 +113,7 @@ export const sendFetchedPin = (target: Target, pin: string, deps: ConnectorDeps)
 
 /** Returns the addresses of the email, without those that `PIN_MAIL_DOMAINS` does not allow. */
 function addressesOf({ loaded, key }: Target, deps: ConnectorDeps): Pick<Send, "to" | "leftOut"> {
-  const { emailsTo } = loaded.request.value;
+  const { emailsTo } = loaded.request;
   const to = emailsTo.filter(email => isMailable(email, deps.pinMailDomains));
   const leftOut = emailsTo.filter(email => !to.includes(email));
   if (leftOut.length > 0)
@@ -139,8 +139,7 @@ function sendStep({ loaded }: Target, send: Send, deps: ConnectorDeps): Step {
 export const operationId = (requestId: string, keyId: string, number: number): string =>
   derivedGuid(`pin-mail/${requestId}/${keyId}/${number}`);
 
-const operationOf = ({ loaded, key }: Target): string =>
-  operationId(loaded.request.value.id, key.id, sendNumber(key.mail));
+const operationOf = ({ loaded, key }: Target): string => operationId(loaded.request.id, key.id, sendNumber(key.mail));
 
 interface Send {
   readonly to: readonly string[];
@@ -155,7 +154,7 @@ async function deliver(target: Target, { to, pin, inDoubt }: Send, deps: Connect
   const usable = key.credentials.filter(isUsable);
   // One user may have a credential at several identity providers.
   const userIds = [...new Set(usable.map(({ userId }) => userId))];
-  const tracking = isOnSite(key) ? undefined : loaded.request.value.delivery?.shipment?.tracking;
+  const tracking = isOnSite(key) ? undefined : loaded.request.delivery?.shipment?.tracking;
   const content = {
     pin,
     keyName: displayName(key),

@@ -1,7 +1,7 @@
 import type { Instant } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { hasProgressed } from "../model/credential.ts";
-import { type Changes, type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
+import type { Changes, LoadedRequest } from "../model/loaded-request.ts";
 import { releaseLease } from "../model/next-due.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import { endCredentials, endWaiting, rolledUp } from "../model/roll-up.ts";
@@ -21,10 +21,10 @@ export const failRequest = (
 /** Returns the changes by which `failRequest` ends a request. */
 export function failedRequest(loaded: LoadedRequest, reason: string, now: Instant): Required<Changes> {
   const isOpen = ({ state }: Credential) => !isTerminal(state);
-  const keys = securityKeysOf(loaded).map(({ lease, due, ...key }) =>
+  const keys = loaded.keys.map(({ lease, due, ...key }) =>
     endCredentials(key, isOpen, { event: "request_failed", reason }, now),
   );
-  const unsent = { ...withoutOrderIntent(loaded.request.value), neverSent: true };
+  const unsent = { ...withoutOrderIntent(loaded.request), neverSent: true };
   return { request: rolledUp({ ...unsent, errorMessage: reason }, keys, now), keys };
 }
 
@@ -40,11 +40,11 @@ export function endUnconfirmed(
 ): Promise<LoadedRequest | undefined> {
   const now = deps.now();
   const isEnded = (key: SecurityKey) => !isTerminal(key.state) && !hasProgressed(key);
-  const all = securityKeysOf(loaded).map(key =>
+  const all = loaded.keys.map(key =>
     isEnded(key) ? releaseLease(endWaiting(key, "request_failed", reason, now), deps) : key,
   );
-  const keys = all.filter((key, index) => key !== loaded.keys[index]?.value);
-  const { lease, due, ...value } = loaded.request.value;
+  const keys = all.filter((key, index) => key !== loaded.keys[index]);
+  const { lease, due, ...value } = loaded.request;
   const ended = rolledUp({ ...value, errorMessage: reason }, all, now);
   const request = isTerminal(ended.state) ? ended : { ...ended, state: startRequest(ended.state), attempts: 0 };
   return deps.requests.save(loaded, { request, keys });

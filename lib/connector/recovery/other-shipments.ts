@@ -43,7 +43,7 @@ export async function* answeredShipments(
 
 async function requestOf(requestId: string, deps: ConnectorDeps): Promise<CredentialRequest | undefined> {
   try {
-    return (await deps.requests.load(requestId))?.request.value;
+    return (await deps.requests.load(requestId))?.request;
   } catch (error) {
     logAndContinue(error, { credentialRequestId: requestId }, deps);
     return undefined;

@@ -1,7 +1,7 @@
 import { orFailure, PeerFailure } from "../../platform/peer-failure.ts";
 import { between, type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
+import type { LoadedRequest } from "../model/loaded-request.ts";
 import { idpName, preRegistrationApi } from "../model/peer-names.ts";
 import { isOnSite, type SecurityKey } from "../model/security-key.ts";
 import { isTerminal } from "../model/states.ts";
@@ -100,7 +100,7 @@ function notCalled(
  * repeated.
  */
 export async function compensateInTurn(
-  { request: { value: request } }: LoadedRequest,
+  { request }: LoadedRequest,
   keys: readonly SecurityKey[],
   run: Run,
   deps: ConnectorDeps,
@@ -129,9 +129,9 @@ export async function compensateExpired(
   run: Run,
   deps: ConnectorDeps,
 ): Promise<void> {
-  const { id, lease } = leased.request.value;
+  const { id, lease } = leased.request;
   const inTurn = { ...deps, ...peersInTurn(deps, lease?.until ?? deps.now(), run, deps) };
-  const compensations = securityKeysOf(leased).flatMap(key => {
+  const compensations = leased.keys.flatMap(key => {
     const ended = after.find(each => each.id === key.id);
     return key.credentials.map(({ state }, index) =>
       state === "processing" && ended?.credentials[index]?.state === "failed"

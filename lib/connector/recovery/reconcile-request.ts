@@ -2,7 +2,7 @@ import { between, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { neverConfirmedMessage, unconfirmedMessage } from "../faults.ts";
 import { hasProgressed } from "../model/credential.ts";
-import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
+import type { LoadedRequest } from "../model/loaded-request.ts";
 import { postponeRequest, withPollDue } from "../model/next-due.ts";
 import { deliveryService } from "../model/peer-names.ts";
 import type { Delivery } from "../model/request.ts";
@@ -21,7 +21,7 @@ import { canFindOthers, findCandidates, isNeverOrdered, withUnknown } from "./un
  */
 export async function reconcileRequest(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<boolean> {
   const { now, intervals } = deps;
-  const request = loaded.request.value;
+  const request = loaded.request;
   const { sentAt } = request.delivery ?? {};
   if (isLeasedByAnother(request.lease, run, now())) return false;
   const dueAt =
@@ -38,7 +38,7 @@ export async function reconcileRequest(loaded: LoadedRequest, run: Run, deps: Co
   }
   const lease = () => deps.requests.save(loaded, { request: { ...request, lease: newLease(run, now(), intervals) } });
   if (sentAt === undefined) {
-    if (mustDeferKeys(securityKeysOf(loaded), run, deps)) return true;
+    if (mustDeferKeys(loaded.keys, run, deps)) return true;
     const leased = await lease();
     if (leased !== undefined) await compensateAndFail(leased, run, deps);
     return false;
@@ -55,8 +55,8 @@ export async function reconcileRequest(loaded: LoadedRequest, run: Run, deps: Co
 }
 
 async function compensateAndFail(leased: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<void> {
-  const request = leased.request.value;
-  const failure = await compensateInTurn(leased, securityKeysOf(leased), run, deps);
+  const request = leased.request;
+  const failure = await compensateInTurn(leased, leased.keys, run, deps);
   if (failure !== undefined) {
     const message = request.errorMessage ?? "The completed steps of the request are being reverted.";
     await reconcileLater(leased, message, deps, failure.retryAfterSeconds);
@@ -88,7 +88,7 @@ async function lookUp(
   deps: ConnectorDeps,
 ): Promise<"never_confirmed" | undefined> {
   const { requests, now, intervals, log } = deps;
-  const request = leased.request.value;
+  const request = leased.request;
   const { found, isContested, isUnknown, failure } = await findCandidates(leased, sentAt, run, deps);
   const [shipment] = found;
   if (found.length === 1 && shipment !== undefined) {
@@ -97,7 +97,7 @@ async function lookUp(
     const delivery = { ...sent, shipment: { id: shipment.shipmentId, tentative: true } };
     const due = { queue: "poll", at: now(), peer: deliveryService } as const;
     const started = { ...rest, state: startRequest(request.state), delivery, attempts: 0, due };
-    const linked = await requests.save(leased, { request: started, keys: withPollDue(securityKeysOf(leased), deps) });
+    const linked = await requests.save(leased, { request: started, keys: withPollDue(leased.keys, deps) });
     // On a conflict the lease expires, and the next look-up sees whether the shipment is linked to another request.
     if (linked !== undefined) log.info("shipment_linked", { shipmentId: shipment.shipmentId });
     return undefined;
@@ -117,18 +117,16 @@ async function lookUp(
   return undefined;
 }
 
-const withDelivery = ({ request, keys }: LoadedRequest, delivery: Delivery | undefined): LoadedRequest => ({
-  request: { ...request, value: { ...request.value, ...(delivery && { delivery }) } },
-  keys,
+const withDelivery = (loaded: LoadedRequest, delivery: Delivery | undefined): LoadedRequest => ({
+  ...loaded,
+  request: { ...loaded.request, ...(delivery && { delivery }) },
 });
 
 /** Compensates a request whose shipment was never found, and ends it, but for authenticators with a response. */
 async function failUnconfirmed(leased: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<void> {
   // Authenticators without a response must not be enrolled. A shipment may exist, so nothing is compensated for its
   // security keys.
-  const waiting = securityKeysOf(leased).filter(
-    key => isOnSite(key) && key.state === "processing" && !hasProgressed(key),
-  );
+  const waiting = leased.keys.filter(key => isOnSite(key) && key.state === "processing" && !hasProgressed(key));
   const failure = await compensateInTurn(leased, waiting, run, deps);
   if (failure === undefined) await endUnconfirmed(leased, neverConfirmedMessage, deps);
   else await reconcileLater(leased, neverConfirmedMessage, deps, failure.retryAfterSeconds);
@@ -145,6 +143,6 @@ async function reconcileLater(
   retryAfterSeconds?: number,
 ): Promise<void> {
   const { retry } = deps.intervals;
-  const request = postponeRequest(leased.request.value, "reconcile", retry, deps, retryAfterSeconds);
+  const request = postponeRequest(leased.request, "reconcile", retry, deps, retryAfterSeconds);
   await deps.requests.save(leased, { request: { ...request, errorMessage } });
 }

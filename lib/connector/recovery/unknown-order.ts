@@ -1,7 +1,7 @@
 import { orFailure, PeerFailure } from "../../platform/peer-failure.ts";
 import { between, hours, type Instant, minutes, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
+import type { LoadedRequest } from "../model/loaded-request.ts";
 import { deliveryService } from "../model/peer-names.ts";
 import type { Delivery } from "../model/request.ts";
 import { referenceOf, shippedItems } from "../model/shipment.ts";
@@ -28,7 +28,7 @@ export async function findCandidates(
   readonly isUnknown?: boolean;
   readonly failure?: PeerFailure;
 }> {
-  const request = leased.request.value;
+  const request = leased.request;
   const earliest = plus(sentAt, -minutes(5));
   const found = await callAndRecord(deliveryService, run, deps, () =>
     deps.delivery.findByReference(referenceOf(request), earliest),
@@ -89,7 +89,7 @@ export const isNeverOrdered = ({ isUnanswered, missing }: Delivery = {}, now: In
  * other shipment to search for.
  */
 export async function canFindOthers({ request }: LoadedRequest, deps: ConnectorDeps): Promise<boolean> {
-  for await (const other of answeredShipments([request.value.id], deps)) {
+  for await (const other of answeredShipments([request.id], deps)) {
     const { shipment, sentAt = other.createdAt } = other.delivery;
     const found = await orFailure(deps.delivery.findByReference(referenceOf(other), plus(sentAt, -minutes(5))));
     const error = found instanceof PeerFailure ? found : undefined;
@@ -120,7 +120,7 @@ async function areLinkedToOthers(
 
 /** Whether the shipment of a request is linked tentatively, and the request is open. */
 async function isTentative(requestId: string, { requests }: ConnectorDeps): Promise<boolean> {
-  const other = (await requests.load(requestId))?.request.value;
+  const other = (await requests.load(requestId))?.request;
   return other?.delivery?.shipment?.tentative === true && !isTerminal(other.state);
 }
 
@@ -129,10 +129,10 @@ async function isTentative(requestId: string, { requests }: ConnectorDeps): Prom
  * letter case and outer spaces, and treats empty as absent (C6).
  */
 export function matchesOrder(loaded: LoadedRequest, shipment: DeliveryShipment): boolean {
-  const request = loaded.request.value;
+  const request = loaded.request;
   if (request.shipment === undefined) return false;
   const { externalId: _, ...recipient } = request.recipient;
-  const items = shippedItems(securityKeysOf(loaded));
+  const items = shippedItems(loaded.keys);
   return (
     hasEqualFields(recipient, shipment.recipient) &&
     hasEqualFields(request.shipment.mailingAddress, shipment.mailingAddress) &&

@@ -1,7 +1,7 @@
 import { Fault } from "../../platform/fault.ts";
 import { conflict, retryOnConflict } from "../../platform/stored.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { type Changes, type LoadedRequest, securityKeyOf, securityKeysOf } from "../model/loaded-request.ts";
+import { type Changes, type LoadedRequest, securityKeyOf } from "../model/loaded-request.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import { rolledUp } from "../model/roll-up.ts";
 import type { SecurityKey } from "../model/security-key.ts";
@@ -15,7 +15,7 @@ export async function loadKept(id: string, { requests }: Pick<ConnectorDeps, "re
 /** Loads a request. Throws Fault `not_found`, also for an archived one, which only the register shows. */
 export async function loadRequest(id: string, { requests }: Pick<ConnectorDeps, "requests">): Promise<LoadedRequest> {
   const loaded = existing(await requests.load(id));
-  if (loaded.request.value.isArchived !== true) return loaded;
+  if (loaded.request.isArchived !== true) return loaded;
   throw new Fault(
     "not_found",
     "The credential request was cleaned up. Only the register of security keys has its keys.",
@@ -44,7 +44,7 @@ export async function saveChanges(
     if (current === undefined || changes === undefined) return undefined;
     const saved = await requests.save(current, changes, options);
     if (saved !== undefined) return saved;
-    current = await requests.load(loaded.request.value.id);
+    current = await requests.load(loaded.request.id);
     return conflict;
   });
 }
@@ -66,10 +66,10 @@ export const changeSecurityKey = (
     current => {
       const before = securityKeyOf(current, keyId);
       if (current !== loaded && before.lease?.owner !== owner) return undefined;
-      const after = change(before, current.request.value);
+      const after = change(before, current.request);
       if (after.state === before.state) return { keys: [after] };
-      const keys = securityKeysOf(current).map(key => (key.id === keyId ? after : key));
-      return { request: rolledUp(current.request.value, keys, deps.now()), keys: [after] };
+      const keys = current.keys.map(key => (key.id === keyId ? after : key));
+      return { request: rolledUp(current.request, keys, deps.now()), keys: [after] };
     },
     deps,
   );

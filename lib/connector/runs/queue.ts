@@ -2,7 +2,7 @@ import { isUnavailable } from "../../platform/fault.ts";
 import { type Fields, withLogFields } from "../../platform/log.ts";
 import { between, type Instant } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
+import type { LoadedRequest } from "../model/loaded-request.ts";
 import type { Due } from "../model/request.ts";
 import type { DueEntry } from "../storage/due-index.table.ts";
 import { dueQueue } from "./due-queue.ts";
@@ -98,8 +98,8 @@ export function logAndContinue(error: unknown, fields: Fields, { log }: Pick<Con
 
 /** Returns the work of a queue that is due on a request, or on one of its security keys. */
 export function dueOf(loaded: LoadedRequest, { queue, keyId }: Pick<DueEntry, "queue" | "keyId">): Due | undefined {
-  if (keyId !== undefined) return securityKeysOf(loaded).find(({ id }) => id === keyId)?.due;
-  const { due, trackDue, replaceDue } = loaded.request.value;
+  if (keyId !== undefined) return loaded.keys.find(({ id }) => id === keyId)?.due;
+  const { due, trackDue, replaceDue } = loaded.request;
   return queue === "track" ? trackDue : queue === "replace" ? replaceDue : due;
 }
 

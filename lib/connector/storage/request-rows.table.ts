@@ -1,9 +1,8 @@
 import type { Fault } from "../../platform/fault.ts";
-import type { Stored } from "../../platform/stored.ts";
 import { confirmWrite, isStoredAs } from "../../platform/tables/confirm-write.ts";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
 import type { Action, Row, Tables } from "../../platform/tables/tables.ts";
-import type { Changes, LoadedRequest } from "../model/loaded-request.ts";
+import { type Changes, type LoadedRequest, withChanges } from "../model/loaded-request.ts";
 import { type CredentialRequest, requestSchema } from "../model/request.ts";
 import { type SecurityKey, securityKeySchema } from "../model/security-key.ts";
 
@@ -28,15 +27,27 @@ export const keyPrefix = "key:";
 export function requestIn(rows: readonly Row[]): LoadedRequest | undefined {
   const row = rows.find(({ rowKey }) => rowKey === requestRow);
   if (row === undefined) return undefined;
-  const keys = rows.filter(({ rowKey }) => rowKey.startsWith(keyPrefix));
+  const keyRows = rows.filter(({ rowKey }) => rowKey.startsWith(keyPrefix));
   return {
-    request: { value: requestColumns.fromRow(row), version: row.etag },
-    keys: keys.map(key => ({ value: securityKeyColumns.fromRow(key), version: key.etag })),
+    request: requestColumns.fromRow(row),
+    keys: keyRows.map(key => securityKeyColumns.fromRow(key)),
+    etags: new Map([row, ...keyRows].map(({ rowKey, etag }) => [rowKey, etag])),
   };
 }
 
-const toRequestRow = (request: CredentialRequest) => ({ rowKey: requestRow, ...requestColumns.toColumns(request) });
-const toKeyRow = (key: SecurityKey) => ({ rowKey: keyPrefix + key.id, ...securityKeyColumns.toColumns(key) });
+/** Returns the changed rows. */
+const rowsOf = ({ request, keys = [] }: Changes) => [
+  ...(request === undefined ? [] : [{ rowKey: requestRow, ...requestColumns.toColumns(request) }]),
+  ...keys.map(key => ({ rowKey: keyPrefix + key.id, ...securityKeyColumns.toColumns(key) })),
+];
+
+/** Returns the ETags after a write. @param written those of the rows, in their order */
+const etagsAfter = (
+  before: LoadedRequest["etags"],
+  rows: ReturnType<typeof rowsOf>,
+  written: readonly unknown[],
+): LoadedRequest["etags"] =>
+  new Map([...before, ...rows.map(({ rowKey }, index) => [rowKey, String(written[index])] as const)]);
 
 /** Returns the rows of credential requests, without those that index them. */
 export function requestRows(tables: Tables) {
@@ -51,15 +62,16 @@ export function requestRows(tables: Tables) {
     changes: Changes,
     more: readonly Action[],
   ): Promise<LoadedRequest | undefined> => {
-    const { id } = loaded.request.value;
-    const replacements = replacementsOf(loaded, changes);
+    const { id } = loaded.request;
+    const rows = rowsOf(changes);
+    const replacements = rows.map(row => ({ replace: row, etag: etagOf(loaded, row.rowKey) }));
     const [only] = replacements;
     const etags =
       replacements.length === 1 && only !== undefined && more.length === 0
         ? [await table.replace({ partitionKey: id, ...only.replace }, only.etag)]
         : await table.transact(id, [...replacements, ...more]);
     if (etags === undefined || etags.includes(undefined)) return undefined;
-    return withChanges(loaded, changes, etags.map(String));
+    return { ...withChanges(loaded, changes), etags: etagsAfter(loaded.etags, rows, etags) };
   };
 
   return {
@@ -67,12 +79,15 @@ export function requestRows(tables: Tables) {
 
     /** Inserts all rows in one transaction. Returns the stored request if the id exists. */
     async insert(request: CredentialRequest, keys: readonly SecurityKey[]): Promise<LoadedRequest> {
-      const actions = [{ insert: toRequestRow(request) }, ...keys.map(key => ({ insert: toKeyRow(key) }))];
+      const rows = rowsOf({ request, keys });
       // Ids are unique, so a row that exists was written by this call: its response was lost.
       const stored = await confirmWrite(
         async () => {
-          const etags = await table.transact(request.id, actions);
-          return etags && withChanges(unstored(request, keys), { request, keys }, etags.map(String));
+          const etags = await table.transact(
+            request.id,
+            rows.map(row => ({ insert: row })),
+          );
+          return etags && { request, keys, etags: etagsAfter(new Map(), rows, etags) };
         },
         () => load(request.id),
       );
@@ -97,53 +112,37 @@ export function requestRows(tables: Tables) {
       confirmWrite(
         () => replace(loaded, changes, more),
         async () => {
-          const stored = await load(loaded.request.value.id);
+          const stored = await load(loaded.request.id);
           return stored !== undefined && hasChanges(loaded, stored, changes) ? stored : undefined;
         },
         { isRepeated: true, onDoubt },
       ),
 
     /** Removes all rows by their versions. Returns false if the request was changed meanwhile, true if it is gone. */
-    async remove({ request, keys }: LoadedRequest): Promise<boolean> {
-      const removed = await table.transact(request.value.id, [
-        ...keys.map(key => ({ remove: { rowKey: keyPrefix + key.value.id }, etag: key.version })),
-        { remove: { rowKey: requestRow }, etag: request.version },
-      ]);
-      return removed !== undefined || (await load(request.value.id)) === undefined;
+    async remove({ request: { id }, etags }: LoadedRequest): Promise<boolean> {
+      const removed = await table.transact(
+        id,
+        [...etags].map(([rowKey, etag]) => ({ remove: { rowKey }, etag })),
+      );
+      return removed !== undefined || (await load(id)) === undefined;
     },
   };
 }
 
-function replacementsOf(loaded: LoadedRequest, { request, keys = [] }: Changes) {
-  const ofKey = (key: SecurityKey) => {
-    const stored = loaded.keys.find(({ value }) => value.id === key.id);
-    if (stored === undefined) throw new Error(`the request has no security key ${key.id}`);
-    return { replace: toKeyRow(key), etag: stored.version };
-  };
-  const ofRequest = request === undefined ? [] : [{ replace: toRequestRow(request), etag: loaded.request.version }];
-  return [...ofRequest, ...keys.map(ofKey)];
-}
-
-const unstored = (request: CredentialRequest, keys: readonly SecurityKey[]): LoadedRequest => ({
-  request: { value: request, version: "" },
-  keys: keys.map(value => ({ value, version: "" })),
-});
-
-function withChanges(loaded: LoadedRequest, { request, keys = [] }: Changes, etags: readonly string[]): LoadedRequest {
-  const [first = "", ...rest] = etags;
-  const keyEtags = request === undefined ? etags : rest;
-  const changed = new Map(keys.map((value, position) => [value.id, { value, version: keyEtags[position] ?? "" }]));
-  const stored: Stored<CredentialRequest> = request === undefined ? loaded.request : { value: request, version: first };
-  return { request: stored, keys: loaded.keys.map(key => changed.get(key.value.id) ?? key) };
+function etagOf({ etags }: LoadedRequest, rowKey: string): string {
+  const etag = etags.get(rowKey);
+  if (etag === undefined) throw new Error(`the request has no row ${rowKey}`);
+  return etag;
 }
 
 /** Whether the changed rows were written since they were loaded, with exactly these values. */
 function hasChanges(loaded: LoadedRequest, stored: LoadedRequest, { request, keys = [] }: Changes): boolean {
-  const isWritten = <T>(before: Stored<T> | undefined, current: Stored<T> | undefined, value: T): boolean =>
-    current !== undefined && current.version !== before?.version && isStoredAs(value, current.value);
-  const keyOf = ({ keys: all }: LoadedRequest, id: string) => all.find(({ value }) => value.id === id);
+  const isRewritten = (rowKey: string): boolean => stored.etags.get(rowKey) !== loaded.etags.get(rowKey);
   return (
-    (request === undefined || isWritten(loaded.request, stored.request, request)) &&
-    keys.every(key => isWritten(keyOf(loaded, key.id), keyOf(stored, key.id), key))
+    (request === undefined || (isRewritten(requestRow) && isStoredAs(request, stored.request))) &&
+    keys.every(key => {
+      const current = stored.keys.find(({ id }) => id === key.id);
+      return current !== undefined && isRewritten(keyPrefix + key.id) && isStoredAs(key, current);
+    })
   );
 }

@@ -3,7 +3,7 @@ import type { Log } from "../../platform/log.ts";
 import type { Tables } from "../../platform/tables/tables.ts";
 import { between, type Instant, minutes, type Now } from "../../platform/time.ts";
 import { claimsTable } from "../create/claims.table.ts";
-import { type Changes, type LoadedRequest, valuesOf } from "../model/loaded-request.ts";
+import { type Changes, type LoadedRequest, withChanges } from "../model/loaded-request.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import { listKeyOf, listsOf, type RequestList } from "../model/request-lists.ts";
 import { isOnSite, type SecurityKey } from "../model/security-key.ts";
@@ -61,16 +61,14 @@ export function requestStore(tables: Tables, { shipmentsTable, events, now, log 
   const index = indexRows({ due, lists, shipments });
 
   /** Copies the current status of a request to the record of its shipment. */
-  const updateShipment = async ({ request: { value } }: LoadedRequest): Promise<void> => {
-    const { id, delivery } = value;
+  const updateShipment = async ({ request: { id, delivery } }: LoadedRequest): Promise<void> => {
     if (delivery?.shipment !== undefined) await shipments.update(delivery.shipment.id, id);
   };
 
   /** Unlinks the shipments that a crash left linked to the request that had rejected them. */
-  const unlinkRejected = async ({ request: { value } }: LoadedRequest): Promise<void> => {
-    const { shipment, rejectedShipmentIds = [] } = value.delivery ?? {};
-    for (const rejected of rejectedShipmentIds)
-      if (rejected !== shipment?.id) await shipments.unlink(rejected, value.id);
+  const unlinkRejected = async ({ request: { id, delivery } }: LoadedRequest): Promise<void> => {
+    const { shipment, rejectedShipmentIds = [] } = delivery ?? {};
+    for (const rejected of rejectedShipmentIds) if (rejected !== shipment?.id) await shipments.unlink(rejected, id);
   };
 
   return {
@@ -100,27 +98,26 @@ export function requestStore(tables: Tables, { shipmentsTable, events, now, log 
       changes: Changes,
       { isUrgent = false, onDoubt }: SaveOptions = {},
     ): Promise<LoadedRequest | undefined> {
-      const before = valuesOf(loaded);
-      const recorded = events?.record(before, valuesOf(loaded, changes));
+      const recorded = events?.record(loaded, withChanges(loaded, changes));
       const all = recorded === undefined ? changes : { ...changes, request: recorded.request };
-      const after = valuesOf(loaded, all);
-      const [isLinked] = await Promise.all([index.add(before, after), recorded?.addDue()]);
+      const after = withChanges(loaded, all);
+      const [isLinked] = await Promise.all([index.add(loaded, after), recorded?.addDue()]);
       if (!isLinked) return undefined;
-      const hasLeftLists = after.request.isArchived === true && before.request.isArchived !== true;
-      if (hasLeftLists) await index.leaveFormer(before, after);
+      const hasLeftLists = after.request.isArchived === true && loaded.request.isArchived !== true;
+      if (hasLeftLists) await index.leaveFormer(loaded, after);
       const saved = await rows.save(loaded, all, recorded?.rows, onDoubt);
       if (saved === undefined) {
         // The request may have been deleted meanwhile: nothing would remove it from the lists that it was added to now.
-        const isChanged = hasLeftLists || newLists(before, after).length > 0;
+        const isChanged = hasLeftLists || newLists(loaded, after).length > 0;
         const current = isChanged ? await rows.load(after.request.id) : undefined;
-        if (isChanged && current === undefined) await index.removeFormer(after, before);
-        else if (hasLeftLists && current !== undefined) await index.add(undefined, valuesOf(current));
+        if (isChanged && current === undefined) await index.removeFormer(after, loaded);
+        else if (hasLeftLists && current !== undefined) await index.add(undefined, current);
         return undefined;
       }
       const { id, state, delivery } = after.request;
-      if (state !== before.request.state)
-        log.info("request_state", { credentialRequestId: id, state, from: before.request.state });
-      const changed = newDeliveryState(before.request, after.request);
+      if (state !== loaded.request.state)
+        log.info("request_state", { credentialRequestId: id, state, from: loaded.request.state });
+      const changed = newDeliveryState(loaded.request, after.request);
       if (changed !== undefined) {
         const count = after.keys.filter(key => !isOnSite(key)).length;
         const fields = { credentialRequestId: id, shipmentId: delivery?.shipment?.id, state: changed, keys: count };
@@ -131,8 +128,8 @@ export function requestStore(tables: Tables, { shipmentsTable, events, now, log 
       try {
         // Comes before the removal of the former index rows: after a crash in between, the job that removes them
         // updates the record of the shipment, or unlinks it.
-        await index.updateShipment(before, after);
-        const removal = index.removeFormer(before, after, { hasLeftLists });
+        await index.updateShipment(loaded, after);
+        const removal = index.removeFormer(loaded, after, { hasLeftLists });
         if (isUrgent) removal.catch(logLeft);
         else await removal;
       } catch (error) {
@@ -148,15 +145,14 @@ export function requestStore(tables: Tables, { shipmentsTable, events, now, log 
      * @param foundBy set in an erasure: the list by which the request was found
      */
     async remove(loaded: LoadedRequest, foundBy?: RequestList): Promise<boolean> {
-      const values = valuesOf(loaded);
-      await index.removeOthers(values, foundBy);
-      await events?.removeAll(values.request);
+      await index.removeOthers(loaded, foundBy);
+      await events?.removeAll(loaded.request);
       if (!(await rows.remove(loaded))) {
-        const kept = await rows.load(values.request.id);
-        if (kept !== undefined) await index.add(undefined, valuesOf(kept));
+        const kept = await rows.load(loaded.request.id);
+        if (kept !== undefined) await index.add(undefined, kept);
         return false;
       }
-      await index.removeFound(values, foundBy);
+      await index.removeFound(loaded, foundBy);
       return true;
     },
 
@@ -173,14 +169,14 @@ export function requestStore(tables: Tables, { shipmentsTable, events, now, log 
     async removeStale(row: DueEntry | ListedEntry, loaded: LoadedRequest | undefined): Promise<void> {
       const isDueRow = "queue" in row;
       if (loaded !== undefined) {
-        const { request, keys } = valuesOf(loaded);
+        const { request, keys } = loaded;
         const key = isDueRow ? keys.find(({ id }) => id === row.keyId) : undefined;
-        const current = dueItemsOf({ request, keys }).filter(({ keyId }) => keyId === key?.id);
+        const current = dueItemsOf(loaded).filter(({ keyId }) => keyId === key?.id);
         if (isDueRow) await Promise.all(current.map(due.add));
         else
           await lists.enter(
             listKeyOf(request),
-            listsOf({ request, keys }).filter(list => "state" in list),
+            listsOf(loaded).filter(list => "state" in list),
           );
         const rewritten = await rows.save(loaded, key === undefined ? { request } : { keys: [key] });
         if (rewritten === undefined) return;

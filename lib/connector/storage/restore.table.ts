@@ -7,7 +7,7 @@ import type { Instant } from "../../platform/time.ts";
 import { responsesContainer } from "../collect/responses.blob.ts";
 import { claimOf, type claimStore, claimsTable } from "../create/claims.table.ts";
 import type { Claim } from "../model/idempotency.ts";
-import { type RequestValues, valuesOf } from "../model/loaded-request.ts";
+import type { RequestValues } from "../model/loaded-request.ts";
 import { preRegistrationApi } from "../model/peer-names.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import { firstAttempt } from "../model/retry.ts";
@@ -48,8 +48,7 @@ async function forEachOfBackup(backup: Backup, work: Work, { events, log }: Rest
     const rows = entities.map(entity => ({ ...entity, etag: "" }));
     const loaded = requestIn(rows);
     if (loaded === undefined) return undefined;
-    const before = valuesOf(loaded);
-    return [before, restoreRequest(before), events?.readBackup(rows) ?? withoutEvents] as const;
+    return [loaded, restoreRequest(loaded), events?.readBackup(rows) ?? withoutEvents] as const;
   };
   const requests = partitions(backup.rows(requestsTable));
   const readClaim = (row: Entity) => claimOf({ ...row, etag: "" });

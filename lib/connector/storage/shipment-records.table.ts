@@ -1,7 +1,7 @@
 import { conflict, retryOnConflict, type Stored } from "../../platform/stored.ts";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
 import type { Tables } from "../../platform/tables/tables.ts";
-import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
+import type { LoadedRequest } from "../model/loaded-request.ts";
 import { isSameStatus, type ShipmentRecord, shipmentRecordSchema, shipmentStatusOf } from "../model/shipment.ts";
 import { schemaVersion } from "./request-rows.table.ts";
 
@@ -63,8 +63,8 @@ export function shipmentRecords(
         const stored = await find(shipmentId);
         if (stored?.value.requestId !== requestId) return;
         const loaded = await load(requestId);
-        if (loaded?.request.value.delivery?.shipment?.id !== shipmentId) return;
-        const status = shipmentStatusOf(loaded.request.value, securityKeysOf(loaded));
+        if (loaded?.request.delivery?.shipment?.id !== shipmentId) return;
+        const status = shipmentStatusOf(loaded.request, loaded.keys);
         if (isSameStatus(stored.value, status)) return;
         const row = { ...keysOf(shipmentId), ...shipmentColumns.toColumns({ requestId, ...status }) };
         if ((await table.replace(row, stored.version)) !== undefined) return;

@@ -90,7 +90,7 @@ const flows: readonly Flow[] = [
 async function untilQuiet(requestId: string): Promise<void> {
   for (let n = 0; n < 10; n++) {
     const loaded = await healthy.context.requests.load(requestId);
-    const dues = loaded === undefined ? [] : [loaded.request.value.due, ...loaded.keys.map(({ value }) => value.due)];
+    const dues = loaded === undefined ? [] : [loaded.request.due, ...loaded.keys.map(key => key.due)];
     if (dues.every(due => due === undefined || due.queue === "clean" || due.queue === "purge")) return;
     healthy.advance(minutes(20));
     await healthy.runJobs();
@@ -110,21 +110,17 @@ async function wrongAtEnd(
   const users = body.shipment.shipment_items.flatMap(item => item.credentials.map(({ user_id }) => user_id));
   const loaded = await healthy.context.requests.load(requestId);
   const state = end === "deleted" ? undefined : (end ?? "complete");
-  check("state", loaded?.request.value.state, state);
+  check("state", loaded?.request.state, state);
   const shipped = (await peers.delivery.shipments()).filter(({ customerReference }) => customerReference === requestId);
   check("shipments", shipped.length, end === "cancelled" ? 0 : 1);
   const registrations = peers.entra.registrations().filter(({ userId }) => users.includes(userId));
   check("registrations", registrations.length, end === "cancelled" ? 0 : 1);
   check("emails", peers.mail.mails().filter(({ to }) => to.includes(email)).length, emails);
-  for (const { value } of loaded?.keys ?? []) {
-    check("the lease", value.lease, undefined);
-    check(
-      "the attempts",
-      [value.mail.triedAt, ...value.credentials.map(({ triedAt }) => triedAt)],
-      [undefined, undefined],
-    );
+  for (const { lease, mail, credentials } of loaded?.keys ?? []) {
+    check("the lease", lease, undefined);
+    check("the attempts", [mail.triedAt, ...credentials.map(({ triedAt }) => triedAt)], [undefined, undefined]);
   }
-  check("the lease of the request", loaded?.request.value.lease, undefined);
+  check("the lease of the request", loaded?.request.lease, undefined);
   return wrong;
 }
 

@@ -31,8 +31,8 @@ export async function unanswered(
 export async function leaseElsewhere(connector: TestConnector, requestId: string): Promise<string> {
   const lease = { owner: "another", until: plus(connector.now(), seconds(180)) };
   const loaded = await connector.load(requestId);
-  const keys = loaded.keys.map(({ value }) => ({ ...value, lease }));
-  const saved = await connector.context.requests.save(loaded, { request: { ...loaded.request.value, lease }, keys });
+  const keys = loaded.keys.map(key => ({ ...key, lease }));
+  const saved = await connector.context.requests.save(loaded, { request: { ...loaded.request, lease }, keys });
   if (saved === undefined) throw new Error(`the request ${requestId} was changed meanwhile`);
   return lease.until;
 }

@@ -176,17 +176,14 @@ function connect(peers: Peers, storage: FreshStorage, clock: Clock, options: Con
     runCleanUp: completedDays => cleanUp(completedDays, context),
     read: async requestId => {
       const { request, keys } = await load(requestId);
-      return readV2(
-        request.value,
-        keys.map(({ value }) => value),
-      );
+      return readV2(request, keys);
     },
     load,
-    requestRow: async requestId => (await load(requestId)).request.value,
+    requestRow: async requestId => (await load(requestId)).request,
     keyRow: async (requestId, keyId = "s-01-001") => {
-      const key = (await load(requestId)).keys.find(({ value }) => value.id === keyId);
+      const key = (await load(requestId)).keys.find(key => key.id === keyId);
       if (key === undefined) throw new Error(`there is no key ${keyId}`);
-      return key.value;
+      return key;
     },
     queue: queue => Array.fromAsync(own.requests.due(queue)),
     anotherInstance: (more = {}) =>

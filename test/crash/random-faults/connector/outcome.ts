@@ -46,7 +46,7 @@ async function requestIds({ storage }: TestConnector): Promise<readonly string[]
 }
 
 async function wrongRequest({ request, keys }: LoadedRequest, run: EndedRun): Promise<readonly string[]> {
-  const { id, state, delivery, lease } = request.value;
+  const { id, state, delivery, lease } = request;
   const shipments = (await run.peers.delivery.shipments()).filter(({ customerReference }) => customerReference === id);
   const wrong: string[] = [];
   if (!isTerminal(state)) wrong.push(`${id} is ${state}`);
@@ -54,7 +54,7 @@ async function wrongRequest({ request, keys }: LoadedRequest, run: EndedRun): Pr
   if (shipments.length > 1) wrong.push(`${id} was shipped ${shipments.length} times`);
   for (const shipment of shipments)
     if (shipment.id !== delivery?.shipment?.id) wrong.push(`${id} does not know its shipment ${shipment.id}`);
-  for (const { value: key } of keys) wrong.push(...(await wrongKey(id, key, run)));
+  for (const key of keys) wrong.push(...(await wrongKey(id, key, run)));
   wrong.push(...(await wrongEvents(id, run)));
   return wrong;
 }
@@ -97,7 +97,7 @@ async function wrongEvents(id: string, { peers, connector }: EndedRun): Promise<
 /** Every user of an order has at most one active credential, which is registered once until it is revoked, and no other registration. */
 function wrongRegistrations(requests: readonly LoadedRequest[], { peers, orders }: EndedRun): readonly string[] {
   const registered = [peers.entra, peers.pingone, peers.aic].flatMap(idp => idp.registrations());
-  const credentials = requests.flatMap(({ keys }) => keys.flatMap(({ value }) => value.credentials));
+  const credentials = requests.flatMap(({ keys }) => keys.flatMap(key => key.credentials));
   const users = orders.filter(({ isErased }) => !isErased).flatMap(order => order.users);
   return users.flatMap(user => {
     const own = credentials.filter(({ userId }) => userId === user);
@@ -117,8 +117,8 @@ async function doubledShipments(requests: readonly LoadedRequest[], { peers, ord
   const shipments = await peers.delivery.shipments();
   return orders.flatMap(({ idempotencyKey, users }) => {
     const ids = requests
-      .filter(({ keys }) => keys.some(({ value }) => value.credentials.some(({ userId }) => users.includes(userId))))
-      .map(({ request }) => request.value.id);
+      .filter(({ keys }) => keys.some(key => key.credentials.some(({ userId }) => users.includes(userId))))
+      .map(({ request }) => request.id);
     const own = shipments.filter(({ customerReference = "" }) => ids.includes(customerReference));
     return own.length > 1 ? [`${idempotencyKey} was shipped ${own.length} times`] : [];
   });

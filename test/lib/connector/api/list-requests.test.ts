@@ -23,7 +23,7 @@ async function pagesOf({ context }: TestConnector, filter: RequestFilter = {}, t
   let after: string | undefined;
   do {
     const page = await listRequests(filter, { top, after }, context);
-    pages.push(page.entries.map(({ request }) => request.value.id));
+    pages.push(page.entries.map(({ request }) => request.id));
     after = page.next;
   } while (after !== undefined);
   return pages;
@@ -116,11 +116,8 @@ describe("the list of credential requests", () => {
         Array.from({ length: count }, (_, n) =>
           limit(async () => {
             const numbered = `00000000-0000-4000-8000-${String(from + n).padStart(12, "0")}`;
-            const value = { ...request.value, id: numbered, state };
-            await requests.insert(
-              value,
-              keys.map(key => key.value),
-            );
+            const value = { ...request, id: numbered, state };
+            await requests.insert(value, keys);
           }),
         ),
       );
@@ -252,7 +249,7 @@ describe("the list of credential requests", () => {
     const { requestId } = await connector.order();
     await connector.order();
     await connector.runJobs();
-    const serial = (await connector.load(requestId)).keys[0]?.value.serial ?? "";
+    const serial = (await connector.load(requestId)).keys[0]?.serial ?? "";
     expect(serial).not.toBe("");
     expect(await listed(connector, { serial })).toEqual([requestId]);
     await connector.context.requests.remove(await connector.load(requestId));
@@ -278,6 +275,6 @@ describe("the list of credential requests", () => {
     expect(next).toBe(sortKeyOf(listKeyOf(await connector.requestRow(ids[1] ?? ""))));
     await connector.context.requests.remove(await connector.load(ids[1] ?? ""));
     const { entries } = await listRequests({}, { top: 2, after: next }, connector.context);
-    expect(entries.map(({ request }) => request.value.id)).toEqual([ids[2]]);
+    expect(entries.map(({ request }) => request.id)).toEqual([ids[2]]);
   });
 });

@@ -21,12 +21,7 @@ const order = async (connector: TestConnector, body: object): Promise<{ requestI
 
 async function read(connector: TestConnector, { requestId, shipmentId }: { requestId: string; shipmentId: string }) {
   const { request, keys } = await connector.load(requestId);
-  return readShipmentV1(
-    shipmentId,
-    request.value,
-    keys.map(({ value }) => value),
-    connector.now(),
-  );
+  return readShipmentV1(shipmentId, request, keys, connector.now());
 }
 
 const mailsTo = (to: string) => peers.mail.mails().filter(mail => mail.to.includes(to));
@@ -48,7 +43,7 @@ describe("version 1 shipments (specification sections 2 and 4)", () => {
     const to = newUser();
     const made = await order(connector, shipmentBodyV1(to, 3));
     await connector.runShipments();
-    expect((await connector.load(made.requestId)).keys.map(({ value }) => [value.id, value.state])).toEqual([
+    expect((await connector.load(made.requestId)).keys.map(key => [key.id, key.state])).toEqual([
       ["s-01-001", "complete"],
       ["s-01-002", "complete"],
       ["s-01-003", "complete"],

@@ -50,7 +50,7 @@ describe("a cancel", () => {
   test("deletes the shipment, compensates what the IdPs began and ends every key; a second one changes nothing", async () => {
     const { connector, requestId, shipmentId, compensated, cancel } = await ordered();
     const { request } = await cancel();
-    expect(request.value).toMatchObject({ state: "cancelled", terminalAt: connector.now() });
+    expect(request).toMatchObject({ state: "cancelled", terminalAt: connector.now() });
     expect(await idsOfShipments()).not.toContain(shipmentId);
     expect(compensated).toHaveLength(3);
     const read = await connector.read(requestId);
@@ -58,7 +58,7 @@ describe("a cancel", () => {
       { state: "cancelled", credentials: Array(2).fill({ state: "cancelled", error_message: cancelled }) },
       { state: "cancelled", credentials: [{ state: "cancelled", error_message: cancelled }] },
     ]);
-    expect((await cancel()).request.value).toEqual(request.value);
+    expect((await cancel()).request).toEqual(request);
     expect([deletions(), compensated.length]).toEqual([1, 3]);
     expect(connector.events("request_cancelled")).toMatchObject([{ keys: 2 }]);
     for (const queue of ["poll", "reconcile", "key"] as const) expect(await connector.queue(queue)).toEqual([]);
@@ -150,7 +150,7 @@ describe("a cancel", () => {
     const until = await leaseElsewhere(connector, requestId);
     const loaded = await connector.load(requestId);
     const request = {
-      ...loaded.request.value,
+      ...loaded.request,
       cancelling: {},
       due: { queue: "reconcile", at: connector.now() },
     } as const;
@@ -173,7 +173,7 @@ describe("a cancel", () => {
     const cancel = () => cancelRequest(requestId, connector.context);
     expect(await refusalOf(cancel())).toMatchObject({ status: 409, headers: { "retry-after": "300" } });
     connector.advance(minutes(5));
-    expect((await cancel()).request.value.state).toBe("cancelled");
+    expect((await cancel()).request.state).toBe("cancelled");
 
     const unreconciled = connector.anotherInstance(dying.options).order();
     await Promise.race([dying.died, unreconciled]);
@@ -192,7 +192,7 @@ describe("a cancel", () => {
     const [{ requestId } = { requestId: "" }] = await connector.queue("reconcile");
     await peers.rfpr.enroll(idAt(requestId));
     connector.advance(minutes(6));
-    expect((await cancelRequest(requestId, connector.context)).request.value.state).toBe("started");
+    expect((await cancelRequest(requestId, connector.context)).request.state).toBe("started");
     connector.advance(hours(1));
     await connector.runCredentials("timer");
     expect(await connector.read(requestId)).toMatchObject({

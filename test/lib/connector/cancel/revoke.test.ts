@@ -153,7 +153,7 @@ describe("a revocation", () => {
     expect(await refusalOf(revoke())).toMatchObject(answered);
     await connector.runShipments();
     expect(await refusalOf(revoke())).toMatchObject(answered);
-    expect(before.request.value.state).toBe("started");
+    expect(before.request.state).toBe("started");
     const other = await connector.order(withoutPins(orderBody()));
     await peers.delivery.control(other.shipmentId ?? "", { state: 101 });
     await cancelRequest(other.requestId, connector.context);
@@ -438,7 +438,7 @@ describe("a revocation beside other work", () => {
     const calls = await connector.counted(() =>
       requestRevocation(loaded, ({ id }) => id === "s-02-001", { reason: "lost" }, connector.context),
     );
-    expect(calls.result.keys).toMatchObject([loaded.keys[0], { value: { id: "s-02-001" } }]);
+    expect(calls.result.keys).toMatchObject([loaded.keys[0], { id: "s-02-001" }]);
     expect(await revocations()).toMatchObject([undefined, { state: "revoking", reason: "lost" }]);
     await connector.runCredentials("timer");
     expect(registered()).toEqual([true, false]);

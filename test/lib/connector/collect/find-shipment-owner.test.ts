@@ -96,7 +96,7 @@ describe("the owner of a shipment", () => {
     connector = await testConnector(peers);
     const { requestId } = await connector.order(orderBody([2]));
     loaded = await connector.load(requestId);
-    const [{ value: key } = { value: undefined }] = loaded.keys;
+    const [key] = loaded.keys;
     const open = async (sealed: string | undefined, purpose: string): Promise<JWK> => {
       const context = sealContext(requestId, key?.id ?? "", purpose);
       const { d: _, ...publicJwk } = JSON.parse(await connector.context.sealer.open(sealed ?? "", context));

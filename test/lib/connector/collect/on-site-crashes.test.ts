@@ -41,10 +41,10 @@ async function outcome(connector: TestConnector, requestId: string, body: Body) 
   const wrong: string[] = [];
   for (const queue of ["reconcile", "poll", "key"] as const)
     for (const entry of await connector.queue(queue)) wrong.push(`${queue} has ${entry.keyId ?? "the request"}`);
-  for (const { value } of [...(loaded?.keys ?? []), ...(loaded === undefined ? [] : [loaded.request])])
-    if (value.lease !== undefined) wrong.push(`${value.id} has a lease`);
+  for (const { id, lease } of [...(loaded?.keys ?? []), ...(loaded === undefined ? [] : [loaded.request])])
+    if (lease !== undefined) wrong.push(`${id} has a lease`);
   return {
-    state: loaded?.request.value.state ?? "none",
+    state: loaded?.request.state ?? "none",
     registrations: registered.length,
     mails: peers.mail.mails().filter(({ to }) => to.includes(body.recipient.email)).length,
     // An ended one that is no more to be enrolled is as good as none.

@@ -168,7 +168,7 @@ describe("a shipment whose responses came", () => {
     const { connector, requestId } = await onItsWay();
     const loaded = await connector.load(requestId);
     const lease = { owner: "cancel", until: plus(connector.now(), hours(2)) };
-    await connector.context.requests.save(loaded, { request: { ...loaded.request.value, lease } });
+    await connector.context.requests.save(loaded, { request: { ...loaded.request, lease } });
     peers.delivery.resetRequests();
     for (const expected of [0, 1]) {
       connector.advance(hours(1));
@@ -208,7 +208,7 @@ describe("a shipment whose responses came", () => {
 describe("the credentials of a shipment that is lost", () => {
   const revoking = { settings: { ON_LOSS: "revoke" } };
   const revocationsOf = async (connector: TestConnector, requestId: string) =>
-    (await connector.load(requestId)).keys.map(({ value }) => value.credentials.map(each => each.revocation?.reason));
+    (await connector.load(requestId)).keys.map(key => key.credentials.map(each => each.revocation?.reason));
   const registered = (user: string) => peers.entra.registrations().filter(({ userId }) => userId === user).length;
 
   test("are revoked by ON_LOSS=revoke, on its shipped keys only", async () => {
@@ -229,7 +229,7 @@ describe("the credentials of a shipment that is lost", () => {
     ]);
     await connector.runCredentials();
     expect(registered(userId)).toBe(0);
-    const [, { value: key } = { value: undefined }] = (await connector.load(requestId)).keys;
+    const [, key] = (await connector.load(requestId)).keys;
     expect(key?.credentials).toMatchObject([{ state: "active", revocation: { state: "revoked" } }]);
   });
 
@@ -274,14 +274,14 @@ describe("the credentials of a shipment that is lost", () => {
     await peers.delivery.control(one.shipmentId, { state: 105 });
     await lookAgain(one);
     const { request, keys } = await connector.load(requestId);
-    const failed = keys.map(({ value }) => ({
-      ...value,
-      credentials: value.credentials.map(each => ({
+    const failed = keys.map(key => ({
+      ...key,
+      credentials: key.credentials.map(each => ({
         ...each,
         ...(each.revocation && { revocation: { ...each.revocation, state: "revoke_failed" as const } }),
       })),
     }));
-    expect(withLostRevoked(failed, request.value, connector.context)).toEqual(failed);
+    expect(withLostRevoked(failed, request, connector.context)).toEqual(failed);
   });
 });
 
@@ -403,15 +403,12 @@ describe("shipments on their way", () => {
     const { insert } = connector.context.requests;
     const at = plus(connector.now(), -days(1));
     const copies = Array.from({ length: 1000 }, (_, n) => `00000000-0000-4000-8000-${String(n).padStart(12, "0")}`);
-    const request = original.request.value;
+    const request = original.request;
     const limit = pLimit(16);
     await Promise.all(
       copies.map(id =>
         limit(() =>
-          insert(
-            { ...request, id, trackDue: { queue: "track", at, peer: "delivery service" } },
-            original.keys.map(({ value }) => value),
-          ),
+          insert({ ...request, id, trackDue: { queue: "track", at, peer: "delivery service" } }, original.keys),
         ),
       ),
     );

@@ -119,9 +119,9 @@ describe("a create with authenticators", () => {
     const taken = connector.order(mixedBody([1], [authenticator(2)]));
     await peers.rfpr.untilHanging();
     const { request, keys } = await connector.load(await unsettledId(connector));
-    expect(request.value).toMatchObject({ state: "received" });
-    expect(request.value.delivery).toBeUndefined();
-    const sealed = keys.flatMap(({ value }) => value.credentials.map(({ responseKey }) => typeof responseKey));
+    expect(request).toMatchObject({ state: "received" });
+    expect(request.delivery).toBeUndefined();
+    const sealed = keys.flatMap(key => key.credentials.map(({ responseKey }) => typeof responseKey));
     expect(sealed).toEqual(["string", "string", "string"]);
     expect(ordered()).toBe(0);
     peers.rfpr.release();

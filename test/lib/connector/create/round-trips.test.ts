@@ -130,10 +130,7 @@ async function history(connector: TestConnector, count: number): Promise<void> {
     const id = `00000000-0000-4000-8000-${String(n).padStart(12, "0")}`;
     const terminalAt = plus(connector.now(), -hours(n));
     const due = { queue: "clean", at: terminalAt } as const;
-    return [
-      { ...request.value, id, state: "complete", terminalAt, due },
-      keys.map(({ value }) => ({ ...value, state: "complete" })),
-    ];
+    return [{ ...request, id, state: "complete", terminalAt, due }, keys.map(key => ({ ...key, state: "complete" }))];
   };
   const limit = pLimit(16);
   await Promise.all(

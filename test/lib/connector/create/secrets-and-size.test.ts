@@ -128,7 +128,7 @@ describe("the size of one request", () => {
     const { shipment } = await connector.read(requestId);
     const states = shipment?.shipment_items.flatMap(({ credentials }) => credentials.map(({ state }) => state));
     expect(states).toEqual(Array(100).fill("activation_pending"));
-    const copies = (await connector.load(requestId)).keys.map(({ value }) => value.responses ?? "");
+    const copies = (await connector.load(requestId)).keys.map(key => key.responses ?? "");
     const sizes = await Promise.all(
       copies.map(async copy => JSON.stringify(await connector.context.responses.get(copy)).length),
     );

@@ -110,7 +110,7 @@ test("a restore sends the open events of the backup under their ids, and no deli
   expect(typesAt(one)).toEqual(["request.started", "key.shipped"]);
 
   const restored = await connectorWith(peers, [one]);
-  const before = { request: request.value, keys: keys.map(({ value }) => value) };
+  const before = { request: request, keys: keys };
   const after = restoreRequest(before);
   const { requests, events } = restored.context;
   await requests.insert(await events.readBackup(rows)(before, after), after.keys);

@@ -80,7 +80,7 @@ describe("the events of a request", () => {
     });
     const requestId = await completed(connector, body);
     await send(connector);
-    const serial = (await connector.load(requestId)).keys[0]?.value.serial;
+    const serial = (await connector.load(requestId)).keys[0]?.serial;
     const data = new Map(
       verified(one, secretOf(1)).map(event => [event.type.replace("fido-connector.", ""), event.data]),
     );

@@ -55,12 +55,12 @@ async function pendingAt(idpIds: readonly (readonly string[])[], activate: Activ
   const loaded = await original.load(requestId);
   const [key] = loaded.keys;
   if (key === undefined) throw new Error("no key");
-  const { delivery, due, ...request } = loaded.request.value;
+  const { delivery, due, ...request } = loaded.request;
   const start = connector.now();
   const copies = idpIds.map((ids, position): [CredentialRequest, SecurityKey] => {
     const at = plus(start, position - idpIds.length);
     const credentials = ids.map((idpId, index) => {
-      const credential = key.value.credentials[index];
+      const credential = key.credentials[index];
       if (credential === undefined) throw new Error("no credential");
       return { ...credential, idpId, retry: { attempts: 0, nextAt: at } };
     });
@@ -68,7 +68,7 @@ async function pendingAt(idpIds: readonly (readonly string[])[], activate: Activ
     const dueOfKey = { queue: "key", at, ...peer } as const;
     return [
       { ...request, id: randomUUID() },
-      { ...key.value, credentials, due: dueOfKey },
+      { ...key, credentials, due: dueOfKey },
     ];
   });
   for (const [copy, copiedKey] of copies) await connector.context.requests.insert(copy, [copiedKey]);

@@ -67,7 +67,7 @@ describe.each(Object.entries(damages))("%s is one failed item", (_, { rowKey, co
     const { connector, bad, good } = await damaged();
     connector.advance(days(1));
     const { entries } = await listRequests({}, { top: 10 }, connector.context);
-    expect(entries.map(({ request }) => request.value.id)).toEqual([good]);
+    expect(entries.map(({ request }) => request.id)).toEqual([good]);
     expectNamed(connector, bad, "row_failed");
     // It stays listed: it may become readable again.
     const listed = await connector.context.requests.entries({ state: "started" }, { top: 10 });
@@ -110,14 +110,14 @@ test("a row of a list that cannot be read neither ends the list nor a page of it
     connector.advance(minutes(1));
   }
   for (const id of ids.slice(1, 3)) {
-    const { createdAt } = (await connector.load(id)).request.value;
+    const { createdAt } = (await connector.load(id)).request;
     await damage(connector, "requestlists", { partitionKey: "started", rowKey: `${createdAt}_${id}`, writtenAt: "" });
   }
   const shown: string[] = [];
   let after: string | undefined;
   do {
     const { entries, next } = await listRequests({ state: "started" }, { top: 1, after }, connector.context);
-    shown.push(...entries.map(({ request }) => request.value.id));
+    shown.push(...entries.map(({ request }) => request.id));
     after = next;
   } while (after !== undefined);
   expect(shown).toEqual([ids[0], ids[3], ids[4]]);

@@ -91,7 +91,7 @@ describe("resend-pin (specification section 4)", () => {
     expect(await connector.load(requestId)).toEqual(before);
     expect(mailsTo(to)).toHaveLength(1);
 
-    const request = { ...before.request.value, emailsTo: [to, "ada@example.org"] };
+    const request = { ...before.request, emailsTo: [to, "ada@example.org"] };
     await connector.context.requests.save(before, { request });
     expect(await resendPin(requestId, bounded.context)).toEqual({ sent: 1 });
     expect(mailsTo("ada@example.org").map(mail => mail.to)).toEqual([["ada@example.org"]]);
@@ -104,7 +104,7 @@ describe("resend-pin (specification section 4)", () => {
     await leaseElsewhere(connector, requestId);
     return async () => {
       const loaded = await connector.load(requestId);
-      const keys = loaded.keys.map(({ value: { lease: _, ...key } }) => key);
+      const keys = loaded.keys.map(({ lease: _, ...key }) => key);
       await connector.context.requests.save(loaded, { keys });
     };
   }
@@ -225,7 +225,7 @@ describe("resend-pin (specification section 4)", () => {
     expect(await resendPin(requestId, connector.context)).toEqual({ sent: 0 });
     expect(peers.mail.count("POST", /emails:send$/)).toBe(1);
     const [first, ...others] = (await connector.load(requestId)).keys;
-    expect(first?.value.mail).toMatchObject({
+    expect(first?.mail).toMatchObject({
       state: "due",
       retry: { notBefore: plus(connector.now(), seconds(600)) },
     });

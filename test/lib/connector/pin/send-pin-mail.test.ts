@@ -299,7 +299,7 @@ describe("a mail service that is throttling", () => {
     expect(sends()).toBe(1);
     expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
     expect(await errorMessage()).toBeUndefined();
-    const [throttled, ...others] = (await connector.load(requestId)).keys.map(({ value }) => value.mail);
+    const [throttled, ...others] = (await connector.load(requestId)).keys.map(key => key.mail);
     const retry = { attempts: 0, nextAt: plus(connector.now(), seconds(120)), notBefore: expect.any(String) };
     expect(throttled).toMatchObject({ state: "due", retry });
     for (const mail of others)
@@ -494,7 +494,7 @@ describe("a PIN email that is not answered", () => {
       connector.advance(seconds(wait));
       await connector.runCredentials("timer");
     }
-    for (const { value } of (await connector.load(requestId)).keys) expect(value.mail.state).toBe("sent");
+    for (const { mail } of (await connector.load(requestId)).keys) expect(mail.state).toBe("sent");
     expect([sends(), mailsTo(to).length]).toEqual([2, 2]);
   });
 

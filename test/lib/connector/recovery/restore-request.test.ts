@@ -243,7 +243,7 @@ test("a cancel that was recorded in a backup and deleted the shipment after it i
         ...context.requests,
         save: async (...args: Parameters<typeof context.requests.save>) => {
           const saved = await context.requests.save(...args);
-          if (backup === "" && saved?.request.value.cancelling !== undefined) {
+          if (backup === "" && saved?.request.cancelling !== undefined) {
             backup = "…";
             backup = await backUp(connector);
           }

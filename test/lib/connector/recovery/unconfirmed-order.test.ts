@@ -43,15 +43,12 @@ test("of an authenticator with a response for one credential the other credentia
   const loaded = await connector.context.requests.load(requestId);
   if (loaded === undefined) throw new Error("there is no request");
   const keys = loaded.keys.map(stored => {
-    const { provisioning, credentials } = stored.value;
+    const { provisioning, credentials } = stored;
     const [first, ...others] = credentials;
     if (provisioning !== "on_site" || first === undefined) return stored;
-    return {
-      ...stored,
-      value: { ...stored.value, credentials: [{ ...first, state: "activation_pending" }, ...others] } as const,
-    };
+    return { ...stored, credentials: [{ ...first, state: "activation_pending" }, ...others] } as const;
   });
-  const request = { ...loaded.request, value: { ...loaded.request.value, state: "received" as const } };
+  const request = { ...loaded.request, state: "received" as const };
   let saved: Changes = {};
   const requests: ConnectorDeps["requests"] = {
     ...connector.context.requests,

@@ -126,9 +126,9 @@ describe("the clean-up of a request with an active credential", () => {
     const options = { now: connector.now, log: connector.context.log };
     const lists = requestLists(connector.deployment.tables, options);
     const old = [{ state: "complete" }, referenceList("PO former"), serialList("no longer its own")] as const;
-    await lists.enter(listKeyOf(request.value), old);
+    await lists.enter(listKeyOf(request), old);
     await connector.runCleanUp(1);
-    await lists.enter(listKeyOf(request.value), old);
+    await lists.enter(listKeyOf(request), old);
     const read = async () => {
       for (const filter of [
         { state: "complete" },
@@ -283,7 +283,7 @@ describe("the clean-up of a request with an active credential", () => {
     const run = slow.runCleanUp(1);
     await dying.died;
     const loaded = await connector.load(one.requestId);
-    await connector.context.requests.save(loaded, { request: loaded.request.value });
+    await connector.context.requests.save(loaded, { request: loaded.request });
     dying.goOn();
     expect(await run).toMatchObject({ archived: 0, deleted: 0 });
     expect(await connector.read(one.requestId)).toMatchObject({ state: "complete" });
@@ -354,7 +354,7 @@ test("a restore from a backup brings archived requests back as they were", async
   const { backup } = await run("backUp");
   expect(await run("restore", { backup: String(backup), replace: true })).toMatchObject({ requests: 1, open: 0 });
   expect(await keysOf(connector)).toEqual(shown);
-  expect((await connector.load(one.requestId)).request.value).toEqual(request.value);
+  expect((await connector.load(one.requestId)).request).toEqual(request);
   expect(await keysOf(connector, { userId: one.user })).toEqual(shown);
   expect((await listRequests({}, { top: 10 }, connector.context)).entries).toEqual([]);
   connector.advance(days(1824));

@@ -48,8 +48,7 @@ test("a lease is not taken if another writer has changed the request", async () 
       requests: {
         ...requests,
         save: async (loaded, changes, options) => {
-          const { value } = loaded.request;
-          await requests.save(loaded, { request: { ...value, errorMessage: "changed" } });
+          await requests.save(loaded, { request: { ...loaded.request, errorMessage: "changed" } });
           return requests.save(loaded, changes, options);
         },
       },

@@ -59,8 +59,7 @@ const leastKey = (id: string): SecurityKey => ({
 
 let count = 0;
 const newId = () => `request-${++count}`;
-const values = (loaded: LoadedRequest | undefined) =>
-  loaded && { request: loaded.request.value, keys: loaded.keys.map(({ value }) => value) };
+const values = (loaded: LoadedRequest | undefined) => loaded && { request: loaded.request, keys: loaded.keys };
 const dueOf = async (id: string, queue: Due["queue"]) => {
   const found: string[] = [];
   for await (const { requestId, at } of store.due(queue)) if (requestId === id) found.push(at);
@@ -140,7 +139,7 @@ describe("a credential request in Table storage", () => {
   test("is not saved where it was removed, nor a key that is none of its own", async () => {
     const id = newId();
     const inserted = await store.insert(least(id), [leastKey("s-01-001")]);
-    await expect(store.save(inserted, { keys: [leastKey("s-09-001")] })).rejects.toThrow("has no security key");
+    await expect(store.save(inserted, { keys: [leastKey("s-09-001")] })).rejects.toThrow("has no row key:s-09-001");
     await store.remove(inserted);
     expect(await store.load(id)).toBeUndefined();
     expect(await store.save(inserted, { request: least(id) })).toBeUndefined();
@@ -176,7 +175,7 @@ describe("a credential request in Table storage", () => {
     expect(await store.requestOfShipment("taken")).toBe(other);
     // Two requests of a backup may have one shipment, and both are restored.
     const restored = await store.insert(shipped(newId()), [leastKey("s-01-001")]);
-    expect(await store.load(restored.request.value.id)).toEqual(restored);
+    expect(await store.load(restored.request.id)).toEqual(restored);
     expect(await store.requestOfShipment("taken")).toBe(other);
   });
 
@@ -354,7 +353,7 @@ describe("the record of a shipment id", () => {
 
   test("stays linked to a request that has it again although it rejected it", async () => {
     const { id, loaded, owners } = await leftLinked();
-    const { rejectedShipmentIds = [] } = loaded.request.value.delivery ?? {};
+    const { rejectedShipmentIds = [] } = loaded.request.delivery ?? {};
     const [shipmentId = ""] = rejectedShipmentIds;
     const saved = await store.save(loaded, {
       request: { ...least(id), delivery: { rejectedShipmentIds, shipment: { id: shipmentId } } },

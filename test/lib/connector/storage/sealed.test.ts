@@ -50,9 +50,9 @@ async function rewrite(
   change: (credential: Credential, index: number, key: SecurityKey) => Credential,
 ): Promise<void> {
   const loaded = await load(requestId);
-  const keys = loaded.keys.map(({ value }) => ({
-    ...value,
-    credentials: value.credentials.map((credential, index) => change(credential, index, value)),
+  const keys = loaded.keys.map(key => ({
+    ...key,
+    credentials: key.credentials.map((credential, index) => change(credential, index, key)),
   }));
   await context.requests.save(loaded, { keys });
 }

@@ -132,8 +132,8 @@ describe("two writers of one record", () => {
       if (reads++ === 0) {
         await connector.runShipments();
         expect(await recordOf(connector, shipmentId)).toEqual({ state: "ongoing", ...general });
-        const request = { ...old.request.value, errorMessage: "old" };
-        return loaded && { ...loaded, request: { ...loaded.request, value: request } };
+        const request = { ...old.request, errorMessage: "old" };
+        return loaded && { ...loaded, request };
       }
       return loaded;
     };

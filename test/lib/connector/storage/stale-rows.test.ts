@@ -43,10 +43,10 @@ const key: SecurityKey = {
 
 let count = 0;
 const insert = () => requests.insert(received(`request-${++count}`), [key]);
-const idOf = (loaded: LoadedRequest) => loaded.request.value.id;
+const idOf = (loaded: LoadedRequest) => loaded.request.id;
 /** Starts the request, which records an event. */
 const start = (loaded: LoadedRequest, store = requests) =>
-  store.save(loaded, { request: { ...loaded.request.value, state: "started" } });
+  store.save(loaded, { request: { ...loaded.request, state: "started" } });
 
 describe("the due row of an event whose writer stopped before the event was recorded", () => {
   const rowsOf = async (id: string): Promise<readonly DueEvents[]> =>
@@ -109,7 +109,7 @@ describe("an index row that its request does not name", () => {
     /** A request whose next change has written its index rows, and stopped. */
     async function withIndexRowOnly() {
       const loaded = await insert();
-      const { request, key: keyRow } = { request: loaded.request.value, key: loaded.keys[0]?.value ?? key };
+      const { request, key: keyRow } = { request: loaded.request, key: loaded.keys[0] ?? key };
       const row = rowOf(idOf(loaded));
       const changes =
         "list" in row
@@ -169,7 +169,7 @@ test("a former index row that cannot be removed fails no urgent save, and a warn
   const due = { queue: "poll", at: now } as const;
   const loaded = await requests.insert({ ...received(`request-${++count}`), due }, [key]);
   const host = requestStore(failingTable("due", "remove")(tables), { shipmentsTable, now: () => now, log });
-  const { due: _, ...request } = loaded.request.value;
+  const { due: _, ...request } = loaded.request;
   expect(await host.save(loaded, { request }, { isUrgent: true })).toBeDefined();
   await logged.promise;
   expect(lines.map(line => JSON.parse(line))).toMatchObject([

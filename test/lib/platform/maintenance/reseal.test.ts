@@ -30,6 +30,6 @@ test.each(["..", "../../secrets", "0".repeat(32)])(
     } finally {
       peers.vault.set("data-encryption-key", old);
     }
-    expect((await connector.load(requestId)).request.value.recipient.externalId).toBe(typed);
+    expect((await connector.load(requestId)).request.recipient.externalId).toBe(typed);
   },
 );

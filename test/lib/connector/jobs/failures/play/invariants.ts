@@ -13,8 +13,8 @@ export async function stuck(stage: Stage, loaded: LoadedRequest | undefined): Pr
   if (loaded === undefined) return [];
   const wrong = [...unindexed(loaded, await indexOf(stage))];
   const dues = rowsOf(loaded).flatMap(({ due }) => due ?? []);
-  if (!isTerminal(loaded.request.value.state) && !dues.some(isWork)) wrong.push("nothing of the open request is due");
-  for (const { value: key } of loaded.keys)
+  if (!isTerminal(loaded.request.state) && !dues.some(isWork)) wrong.push("nothing of the open request is due");
+  for (const key of loaded.keys)
     if ((key.mail.state === "due" || hasPending(key)) && (key.due === undefined || !isWork(key.due)))
       wrong.push(`open key ${key.id} is not due`);
   return wrong;
@@ -33,7 +33,7 @@ export async function wrongInTheEnd(
   const index = await indexOf(stage);
   const shipments = await stage.peers.delivery.shipments();
   return [
-    ...(isTerminal(loaded.request.value.state) ? [] : [`the request is ${loaded.request.value.state}`]),
+    ...(isTerminal(loaded.request.state) ? [] : [`the request is ${loaded.request.state}`]),
     ...rowsOf(loaded).flatMap(({ id, lease }) => (lease === undefined ? [] : [`${id} has a lease`])),
     ...index.filter(isWork).map(({ queue, at }) => `${queue} has a row of ${at}`),
     ...unindexed(loaded, index),
@@ -54,7 +54,7 @@ export const brokenJobs = ({ events }: Pick<TestConnector, "events">): readonly 
 
 const unindexed = (loaded: LoadedRequest, index: readonly DueEntry[]): readonly string[] =>
   rowsOf(loaded).flatMap(({ id, due }) => {
-    const keyId = id === loaded.request.value.id ? undefined : id;
+    const keyId = id === loaded.request.id ? undefined : id;
     const isThere = (row: DueEntry) => row.queue === due?.queue && row.at === due.at && row.keyId === keyId;
     return due === undefined || index.some(isThere) ? [] : [`${keyId ?? "the request"} has no row in ${due.queue}`];
   });
@@ -67,7 +67,7 @@ function wrongOrders(
 ): readonly string[] {
   const made = shipments.filter(({ customerReference }) => customerReference === requestId);
   const calls = peers.delivery.count("POST", /shipments$/);
-  const unknown = made.filter(({ id }) => id !== request.value.delivery?.shipment?.id);
+  const unknown = made.filter(({ id }) => id !== request.delivery?.shipment?.id);
   return [
     ...(made.length > 1 || calls > 1 ? [`ordered by ${calls} calls, of which ${made.length} were taken`] : []),
     ...unknown.map(({ id }) => `shipment ${id} is lost`),
@@ -77,8 +77,8 @@ function wrongOrders(
 /** A credential is at its IdP once where it counts as active and not as revoked, and never else. */
 function wrongRegistrations(loaded: LoadedRequest, { entra, pingone, aic }: Peers): readonly string[] {
   const all = [entra, pingone, aic].flatMap(idp => idp.registrations());
-  return loaded.keys.flatMap(({ value }) =>
-    value.credentials.flatMap(({ userId, state, errorMessage, revocation }) => {
+  return loaded.keys.flatMap(key =>
+    key.credentials.flatMap(({ userId, state, errorMessage, revocation }) => {
       const times = all.filter(each => each.userId === userId).length;
       // The only message that says that the state at the IdP is not known.
       const mayBe =
@@ -103,9 +103,9 @@ function wrongMails(
     readonly mails: readonly number[];
   },
 ): readonly string[] {
-  const mails = peers.mail.mails().filter(({ to }) => to.includes(request.value.recipient.email));
+  const mails = peers.mail.mails().filter(({ to }) => to.includes(request.recipient.email));
   const wrong: string[] = [];
-  const wanting = keys.map(({ value }) => value).filter(key => key.mail.state !== "none");
+  const wanting = keys.filter(key => key.mail.state !== "none");
   for (const key of wanting) {
     const own = mails.filter(({ text }) => text?.includes(`Serial number: ${key.serial}`));
     if (!allowed.includes(own.length)) wrong.push(`${own.length} mails for ${key.id}`);

@@ -18,10 +18,10 @@ export function shown(loaded: LoadedRequest | undefined, now: Instant): Shown {
   const rows = rowsOf(loaded);
   const dues = rows.flatMap(({ due }) => due ?? []).filter(isWork);
   const [next] = dues.toSorted((a, b) => (a.at < b.at ? -1 : 1));
-  const { states, messages } = loaded.request.value.origin === "v1_shipment" ? ofV1(loaded, now) : ofV2(loaded);
+  const { states, messages } = loaded.request.origin === "v1_shipment" ? ofV1(loaded, now) : ofV2(loaded);
   return {
     state: distinct(states).join(", "),
-    message: plain(distinct(messages.filter(message => message !== undefined)).join(" / "), loaded.request.value.id),
+    message: plain(distinct(messages.filter(message => message !== undefined)).join(" / "), loaded.request.id),
     again:
       next === undefined
         ? "never"
@@ -35,12 +35,11 @@ interface ReadState {
 }
 
 function ofV2({ request, keys }: LoadedRequest): ReadState {
-  const values = keys.map(({ value }) => value);
-  const read = readV2(request.value, values);
+  const read = readV2(request, keys);
   const credentials = [...(read.shipment?.shipment_items ?? []), ...(read.authenticators ?? [])].flatMap(
     key => key.credentials,
   );
-  const mails = values.map(({ mail }) => mail.state).filter(state => state === "due" || state === "given_up");
+  const mails = keys.map(({ mail }) => mail.state).filter(state => state === "due" || state === "given_up");
   return {
     states: [read.state, ...credentials.map(({ state }) => state), ...mails.map(state => `mail ${state}`)],
     messages: [
@@ -51,9 +50,8 @@ function ofV2({ request, keys }: LoadedRequest): ReadState {
 }
 
 function ofV1({ request, keys }: LoadedRequest, now: Instant): ReadState {
-  const shipmentId = request.value.delivery?.shipment?.id ?? "";
-  const values = keys.map(({ value }) => value);
-  const { shipment_state, error_message } = readShipmentV1(shipmentId, request.value, values, now);
+  const shipmentId = request.delivery?.shipment?.id ?? "";
+  const { shipment_state, error_message } = readShipmentV1(shipmentId, request, keys, now);
   return { states: [shipment_state], messages: [error_message] };
 }
 

@@ -16,7 +16,7 @@ export async function indexOf({ connector, requestId }: Stage): Promise<readonly
 }
 
 /** The request's row and those of its keys. */
-export const rowsOf = ({ request, keys }: LoadedRequest) => [request.value, ...keys.map(({ value }) => value)];
+export const rowsOf = ({ request, keys }: LoadedRequest) => [request, ...keys];
 
 /** Whether a row of that queue is worked on by the jobs until the request and its emails have ended. */
 export const isWork = ({ queue }: Pick<DueEntry, "queue">): boolean => !["track", "clean", "purge"].includes(queue);
