@@ -96,9 +96,9 @@ async function afterReadBack(
     perform: async (_, notAfter) => {
       const limits = { signal: AbortSignal.timeout(timeLimitMs), notAfter };
       const result = await orFailure(idp.activate(idpState, attestation, registeredName(key), limits));
-      return result instanceof PeerFailure
-        ? afterFailure(target, result, { wasTried, canReadBack: registered !== undefined }, deps)
-        : activated(target, result, deps);
+      if (!(result instanceof PeerFailure)) return { next: () => activated(target, result, deps) };
+      const next = () => afterFailure(target, result, { wasTried, canReadBack: registered !== undefined }, deps);
+      return { next, failure: result };
     },
   };
 }

@@ -62,18 +62,16 @@ export function activated(
  * Returns the step that ends a credential which the IdP has not registered. First removes the registration that the IdP
  * began for it, which would count against the user's limit there. The end does not wait for an IdP that does not
  * answer.
- * @param failure why the activation failed, if it was tried now
  */
 export function endUnregistered(
   target: CredentialTarget,
   event: "refused" | "expired" | "response_rejected",
   reason: string,
   deps: ConnectorDeps,
-  failure?: PeerFailure,
 ): Step {
   const { requestId, key, index } = target;
   const outcome = end(target, event, reason, deps);
-  return { ...compensateFirst([index], { requestId, key, outcome, mayWait: false }, deps), failure };
+  return compensateFirst([index], { requestId, key, outcome, mayWait: false }, deps);
 }
 
 /**
@@ -93,14 +91,11 @@ export function afterFailure(
   if (isRepairable(failure)) {
     const mayBeDone = failure.mayBeDone || failure.kind === "missing";
     const delay = { lastError: reason, retryAfterSeconds: failure.retryAfterSeconds, mayBeDone: wasTried || mayBeDone };
-    return { ...retryLater(index, delay, deps), failure };
+    return retryLater(index, delay, deps);
   }
-  if (!wasTried) return endUnregistered(target, "refused", reason, deps, failure);
+  if (!wasTried) return endUnregistered(target, "refused", reason, deps);
   if (!canReadBack)
-    return {
-      ...end(target, "refused", `${reason} (may have been registered: check at the identity provider)`, deps),
-      failure,
-    };
+    return end(target, "refused", `${reason} (may have been registered: check at the identity provider)`, deps);
   const at = deps.now();
   const readBackAt = plus(at, deps.intervals.readBackAfterMs);
   const refused = (credential: Credential): Credential => ({
@@ -108,7 +103,7 @@ export function afterFailure(
     refusal: { at, reason },
     retry: waitUntil(readBackAt, credential.retry, reason),
   });
-  return { change: withCredential(index, refused), failure };
+  return { change: withCredential(index, refused) };
 }
 
 /** Why an activation is repeated later. */

@@ -25,6 +25,8 @@ interface Polled {
   readonly request: CredentialRequest;
   readonly key: SecurityKey;
   readonly outcome: StepOutcome;
+  /** Whether it was not asked for, because all challenges have expired. */
+  readonly isTooLate: boolean;
 }
 
 /**
@@ -33,17 +35,13 @@ interface Polled {
  * responding, the authenticator is polled again, unless its challenges have expired or another credential of it waits
  * for its activation.
  */
-export function compensateEnded({ request, key, outcome }: Polled, deps: ConnectorDeps): Step {
+export function compensateEnded({ request, key, outcome, isTooLate }: Polled, deps: ConnectorDeps): Step {
   const after = outcome.change(key, request);
   const isEnded = (index: number) =>
     key.credentials[index]?.state === "processing" && isTerminal(after.credentials[index]?.state ?? "processing");
   const ended = [...key.credentials.keys()].filter(isEnded);
   const isWanted = after.credentials.some(({ state }) => state === "activation_pending");
-  // A poll without a call: all challenges have expired.
-  const mayWait = outcome.isWithoutCall !== true && !isWanted;
-  const { isWithoutCall, failure, isRefused } = outcome;
-  const step = compensateFirst(ended, { requestId: request.id, key, outcome, mayWait }, deps);
-  return { ...step, isWithoutCall, failure, isRefused };
+  return compensateFirst(ended, { requestId: request.id, key, outcome, mayWait: !isTooLate && !isWanted }, deps);
 }
 
 /**
@@ -56,7 +54,7 @@ export function compensateFirst([index, ...others]: readonly number[], ending: E
   const idpId = key.credentials[index]?.idpId ?? "";
   if (deps.idps.get(idpId)?.compensateUnanswered === undefined) return compensateFirst(others, ending, deps);
   return {
-    intent: unchanged => unchanged,
+    intent: same => same,
     peer: idpName(idpId),
     timeLimitMs: deps.intervals.idpCallMs,
     perform: async () => {
@@ -65,10 +63,11 @@ export function compensateFirst([index, ...others]: readonly number[], ending: E
       if (failure !== undefined) deps.log.warn("compensation_failed", { error: failure });
       if (failure?.isTransient === true && mayWait) {
         const lastError = `The enrollment has ended. What ${idpId} began for it will be removed when ${idpId} answers.`;
-        return { change: pollAgain(deps, { lastError, retryAfterSeconds: failure.retryAfterSeconds }), failure };
+        const again = { change: pollAgain(deps, { lastError, retryAfterSeconds: failure.retryAfterSeconds }) };
+        return { next: () => again, failure };
       }
-      return { ...compensateFirst(others, ending, deps), isWithoutCall: false, failure, isRefused: undefined };
+      return { next: () => compensateFirst(others, ending, deps), failure };
     },
-    withoutCall: () => (mayWait ? undefined : compensateFirst(others, ending, deps)),
+    otherwise: () => (mayWait ? undefined : compensateFirst(others, ending, deps)),
   };
 }

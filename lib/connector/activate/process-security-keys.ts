@@ -12,37 +12,35 @@ import { measureUnsentMail } from "../pin/mail-outcomes.ts";
 import { sendPinMail } from "../pin/send-pin-mail.ts";
 import { forEachDue, logAndContinue } from "../runs/queue.ts";
 import { isDue, isLeasedByAnother, isPastDeadline, type Run } from "../runs/run.ts";
-import { nothingMore, runStep, type Step } from "../runs/step.ts";
+import { runStep, type Step, unchanged } from "../runs/step.ts";
 import { activateCredential } from "./activate-credential.ts";
 import { compensateEnded } from "./compensate-ended.ts";
 import { revokeCredential } from "./revoke-credential.ts";
 
-/** Counts of credentials by their state after a run, and of requests. */
-export interface KeysReport {
-  readonly processed: number;
-  readonly activated: number;
-  readonly failed: number;
-  readonly pending: number;
-  /** Requests that were deferred or not finished, because the time of the run ended or a peer was not to be called. */
-  readonly deferred: number;
-}
+/** Returns the counts of a run, by the state of the credentials that it has processed. */
+export const newKeyCounts = () => ({ processed: 0, activated: 0, failed: 0, pending: 0 });
 
-/** Processes the due security keys of a queue: polls authenticators, activates credentials and sends PIN emails. */
-export async function processSecurityKeys(
+type KeyCounts = ReturnType<typeof newKeyCounts>;
+
+/**
+ * Processes the due security keys of a queue: polls authenticators, activates credentials and sends PIN emails. Returns
+ * the number of requests that were deferred or not finished, because the time of the run ended or a peer was not to be
+ * called.
+ */
+export const processSecurityKeys = (
   queue: "key" | "shipment_key",
   run: Run,
   deps: ConnectorDeps,
-): Promise<KeysReport> {
-  let total = emptyReport;
-  const deferred = await forEachDue(queue, run, deps, async (start, entries) => {
+  counts: KeyCounts,
+): Promise<number> =>
+  forEachDue(queue, run, deps, async (start, entries) => {
     let loaded = start;
     let hasDeferred = false;
     for (const { keyId } of entries) {
       if (keyId === undefined) continue;
       if (isPastDeadline(run, deps)) return true;
       try {
-        const result = await processSecurityKey(loaded, keyId, run, deps);
-        total = plusReport(total, { ...result.counts, deferred: 0 });
+        const result = await processSecurityKey(loaded, keyId, run, deps, counts);
         loaded = result.loaded;
         hasDeferred ||= result.isDeferred;
       } catch (error) {
@@ -52,43 +50,28 @@ export async function processSecurityKeys(
     }
     return hasDeferred;
   });
-  return { ...total, deferred };
-}
-
-/** The report of a run that has done nothing yet. */
-export const emptyReport: KeysReport = { processed: 0, activated: 0, failed: 0, pending: 0, deferred: 0 };
-
-/** Returns the sum of two reports. `deferred` is that of the second, which includes that of the first. */
-export const plusReport = (first: KeysReport, second: KeysReport): KeysReport => ({
-  processed: first.processed + second.processed,
-  activated: first.activated + second.activated,
-  failed: first.failed + second.failed,
-  pending: first.pending + second.pending,
-  deferred: second.deferred,
-});
-
-/** The credentials that one call of `processSecurityKey` processed. */
-type KeyCounts = Omit<KeysReport, "deferred">;
 
 /**
  * Does the due work of one security key: polls a waiting authenticator, revokes and activates credentials one after
  * another in array order, and sends the PIN email. A credential that must wait, or whose IdP must not be called, does
  * not delay the next one. Stops if the lease is lost. When the time of the run is over, starts no further step and
  * releases the lease.
+ * @param counts counts the credentials that were processed
  */
 export async function processSecurityKey(
   start: LoadedRequest,
   keyId: string,
   run: Run,
   deps: ConnectorDeps,
-): Promise<{ readonly loaded: LoadedRequest; readonly counts: KeyCounts; readonly isDeferred: boolean }> {
+  counts = newKeyCounts(),
+): Promise<{ readonly loaded: LoadedRequest; readonly isDeferred: boolean }> {
   const processed = new Set<number>();
   let loaded = start;
   let isDeferred = false;
   const current = () => securityKeyOf(loaded, keyId);
   /** Returns whether a step was done, was `deferred` to a later run, or was not saved because the lease is lost. */
-  const doStep = async (step: Step, isMoreDue: (key: SecurityKey) => boolean) => {
-    const result = await runStep({ loaded, keyId, run }, step, isMoreDue, deps);
+  const doStep = async (step: Step, isMoreDue?: (key: SecurityKey) => boolean) => {
+    const result = await runStep({ loaded, keyId, run }, step, deps, isMoreDue);
     if (result === undefined) return "lost";
     loaded = result.loaded;
     isDeferred ||= result.isDeferred;
@@ -96,11 +79,12 @@ export async function processSecurityKey(
   };
   const result = () => {
     measureUnsentMail(current(), deps.now());
-    return { loaded, counts: countsOf(current(), processed), isDeferred };
+    addTo(counts, current(), processed);
+    return { loaded, isDeferred };
   };
   /** Saves the security key without a change. This releases the lease and rewrites the index of due work. */
   const release = async () => {
-    await doStep({ change: key => key }, nothingMore);
+    await doStep(unchanged);
     return result();
   };
   const end = () => (current().lease?.owner === run.owner ? release() : result());
@@ -132,7 +116,7 @@ export async function processSecurityKey(
   }
   if (isMailDue(current(), run, deps)) {
     if (isPastDeadline(run, deps)) return defer();
-    if ((await doStep(await sendPinMail({ loaded, key: current() }, deps), nothingMore)) === "lost") return result();
+    if ((await doStep(await sendPinMail({ loaded, key: current() }, deps))) === "lost") return result();
   } else if (loaded === start && !isSameDue(releaseLease(current(), deps).due, current().due)) {
     // Another process stopped while it had the lease, and a cancel ended the work: only this run can remove the key
     // from the queue.
@@ -142,11 +126,10 @@ export async function processSecurityKey(
 }
 
 /** Returns the step that polls an authenticator, and compensates at the IdPs for the credentials that this ends. */
-function pollOnSite(request: CredentialRequest, deps: ConnectorDeps): Step {
-  const poll = pollAuthenticator(request, deps);
-  const perform = async (key: SecurityKey) => compensateEnded({ request, key, outcome: await poll.perform(key) }, deps);
-  return { ...poll, perform };
-}
+const pollOnSite = (request: CredentialRequest, deps: ConnectorDeps): Step =>
+  pollAuthenticator(request, deps, (outcome, key, isTooLate) =>
+    compensateEnded({ request, key, outcome, isTooLate }, deps),
+  );
 
 const waitingOf = ({ credentials }: SecurityKey): readonly number[] =>
   [...credentials.keys()].filter(index => credentials[index]?.state === "processing");
@@ -172,13 +155,12 @@ const isMailDue = ({ mail }: SecurityKey, run: Run, { now }: ConnectorDeps): boo
 const isRetryDue = (retry: Retry | undefined, run: Run, now: Instant): boolean =>
   retry === undefined || isDue({ ...retry, at: retry.nextAt }, run, now);
 
-function countsOf(key: SecurityKey, processed: ReadonlySet<number>): KeyCounts {
-  const states = [...processed].map(index => key.credentials[index]?.state);
-  const count = (state: string) => states.filter(each => each === state).length;
-  return {
-    processed: processed.size,
-    activated: count("active"),
-    failed: count("failed"),
-    pending: count("activation_pending") + count("processing"),
-  };
+function addTo(counts: KeyCounts, key: SecurityKey, processed: ReadonlySet<number>): void {
+  counts.processed += processed.size;
+  for (const index of processed) {
+    const state = key.credentials[index]?.state;
+    if (state === "active") counts.activated++;
+    else if (state === "failed") counts.failed++;
+    else if (state === "activation_pending" || state === "processing") counts.pending++;
+  }
 }

@@ -21,7 +21,7 @@ export async function revokeCredential(target: CredentialTarget, deps: Connector
   const { idp, idpState } = opened;
   const timeLimitMs = deps.intervals.idpCallMs;
   return {
-    intent: unchanged => unchanged,
+    intent: same => same,
     peer: idpName(idp.id),
     timeLimitMs,
     perform: async () => {
@@ -32,13 +32,14 @@ export async function revokeCredential(target: CredentialTarget, deps: Connector
         deps.log.warn("revocation_failed", { keyId: key.id, index, error });
         const lastError = error.detail ?? error.message;
         const failed = { lastError, retryAfterSeconds: error.retryAfterSeconds, mayPass: isRepairable(error) };
-        return { ...notRemoved(target, failed, deps), failure: error };
+        return { next: () => notRemoved(target, failed, deps), failure: error };
       }
       const revokedAt = deps.now();
       deps.log.info("credential_revoked", { keyId: key.id, index, idp: idp.id });
-      return changed(target, ({ retry: { lastError: _, ...retry }, ...revocation }) => {
+      const revoked = changed(target, ({ retry: { lastError: _, ...retry }, ...revocation }) => {
         return { ...revocation, state: "revoked", revokedAt, retry };
       });
+      return { next: () => revoked };
     },
   };
 }

@@ -8,29 +8,38 @@ import { postpone, type Retry, waitUntil } from "../model/retry.ts";
 import { endCredentials, endWaiting } from "../model/roll-up.ts";
 import { type Credential, enrollmentId, type SecurityKey } from "../model/security-key.ts";
 import { type Enrollment, requireRfpr } from "../peers/rfpr.ts";
-import type { PeerCall, StepOutcome } from "../runs/step.ts";
+import { type CallEnd, type PeerCall, type Step, type StepOutcome, unchanged } from "../runs/step.ts";
 import { decodeKey } from "./decode-key.ts";
 
 /**
  * Returns the step that polls the pre-registration API for one authenticator. Credentials whose response opens, has a
  * valid signature and matches this request become `activation_pending`.
+ * @param finish returns the step with the outcome. `isTooLate`: the API was not called, because every challenge of the
+ * authenticator has expired
  */
-export function pollAuthenticator(request: CredentialRequest, deps: ConnectorDeps) {
+export function pollAuthenticator(
+  request: CredentialRequest,
+  deps: ConnectorDeps,
+  finish: (outcome: StepOutcome, key: SecurityKey, isTooLate: boolean) => Step,
+): PeerCall {
   return {
-    intent: (key: SecurityKey) => key,
+    intent: same => same,
     peer: preRegistrationApi,
     timeLimitMs: deps.intervals.enrollmentCallMs,
-    perform: async (key: SecurityKey): Promise<StepOutcome> => {
+    perform: async (key): Promise<CallEnd> => {
+      const isTooLate = isTooLateFor(key, request, deps);
       try {
-        const isTooLate = isTooLateFor(key, request, deps);
         const enrollment = isTooLate ? undefined : await requireRfpr(deps).get(enrollmentId(request.id, key.id));
-        return { ...(await applyEnrollment(request, key, enrollment, deps)), isWithoutCall: isTooLate };
+        const outcome = await applyEnrollment(request, key, enrollment, deps);
+        return { next: () => finish(outcome, key, isTooLate), isWithoutCall: isTooLate };
       } catch (error) {
         if (!(error instanceof PeerFailure)) throw error;
-        return { ...afterFailure(key.id, error, deps), failure: error };
+        const outcome = afterFailure(key.id, error, deps);
+        const isRefused = error.kind === "unauthorized";
+        return { next: () => finish(outcome, key, false), failure: error, isRefused };
       }
     },
-  } satisfies PeerCall;
+  };
 }
 
 /**
@@ -74,7 +83,7 @@ function withMissingEnded(key: SecurityKey, { responses, message }: Enrollment, 
 function afterFailure(keyId: string, error: PeerFailure, deps: ConnectorDeps): StepOutcome {
   const { now, log } = deps;
   log.warn("enrollment_poll_failed", { keyId, error });
-  if (error.kind === "unauthorized") return { change: key => key, isRefused: true };
+  if (error.kind === "unauthorized") return unchanged;
   if (error.status === 410 && error.code !== undefined) {
     const reason = "The authenticator was deleted at the pre-registration API.";
     return { change: endCancelled(reason, deps) };

@@ -1,4 +1,4 @@
-import { emptyReport, type KeysReport, plusReport, processSecurityKeys } from "../activate/process-security-keys.ts";
+import { newKeyCounts, processSecurityKeys } from "../activate/process-security-keys.ts";
 import { resumeCancel } from "../cancel/cancel-request.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
@@ -10,26 +10,23 @@ import { followReplacement } from "./follow-replacement.ts";
 /**
  * Reconciles requests whose create stopped, continues cancels, polls the pre-registration API, activates due
  * credentials, sends due PIN emails and revokes replaced security keys (C15). If a peer throttles, a timer run waits
- * for the end of its Retry-After and continues with the peer's work.
+ * for the end of its Retry-After and continues with the peer's work. Returns the counts of credentials, and the number
+ * of requests that were deferred.
  */
-export async function processCredentialRequests(mode: Run["mode"], deps: ConnectorDeps): Promise<KeysReport> {
+export async function processCredentialRequests(mode: Run["mode"], deps: ConnectorDeps) {
   const run = startRun(mode, deps);
-  let total = emptyReport;
+  const counts = newKeyCounts();
+  let deferred = 0;
   await continueAfterPauses(run, deps, async () => {
-    total = plusReport(total, await processQueues(run, deps));
+    const unreconciled = await forEachDue("reconcile", run, deps, loaded =>
+      loaded.request.cancelling === undefined ? reconcileRequest(loaded, run, deps) : resumeCancel(loaded, run, deps),
+    );
+    const ofV2 = await processSecurityKeys("key", run, deps, counts);
+    const ofV1 = await processSecurityKeys("shipment_key", run, deps, counts);
+    // Last, so that what has become active in this run is followed by it.
+    const follow = (loaded: LoadedRequest) => followReplacement(loaded, run, deps);
+    deferred = unreconciled + ofV2 + ofV1 + (await forEachDue("replace", run, deps, follow, { until: deps.now() }));
   });
   await deps.sendEventsAfterJob();
-  return total;
-}
-
-async function processQueues(run: Run, deps: ConnectorDeps): Promise<KeysReport> {
-  const unreconciled = await forEachDue("reconcile", run, deps, loaded =>
-    loaded.request.cancelling === undefined ? reconcileRequest(loaded, run, deps) : resumeCancel(loaded, run, deps),
-  );
-  const ofV2 = await processSecurityKeys("key", run, deps);
-  const ofV1 = await processSecurityKeys("shipment_key", run, deps);
-  // Last, so that what has become active in this run is followed by it.
-  const follow = (loaded: LoadedRequest) => followReplacement(loaded, run, deps);
-  const unfollowed = await forEachDue("replace", run, deps, follow, { until: deps.now() });
-  return { ...plusReport(ofV2, ofV1), deferred: unreconciled + ofV2.deferred + ofV1.deferred + unfollowed };
+  return { ...counts, deferred };
 }

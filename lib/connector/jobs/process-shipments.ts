@@ -1,4 +1,4 @@
-import { emptyReport, plusReport, processSecurityKeys } from "../activate/process-security-keys.ts";
+import { newKeyCounts, processSecurityKeys } from "../activate/process-security-keys.ts";
 import { countAllMissing, countMissingShipment, countMissingTracked } from "../collect/missing-shipment.ts";
 import { type PollResult, pollShipment } from "../collect/poll-shipment.ts";
 import { trackShipment } from "../collect/track-shipment.ts";
@@ -50,13 +50,14 @@ export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): 
   }
   if (others === "knows_others")
     deferred += await polls.countMissing(loaded => countMissingShipment(loaded, run, deps));
-  let keys = emptyReport;
+  const keys = newKeyCounts();
+  let deferredKeys = 0;
   await continueAfterPauses(run, deps, async () => {
-    keys = plusReport(keys, await processSecurityKeys("shipment_key", run, deps));
+    deferredKeys = await processSecurityKeys("shipment_key", run, deps, keys);
   });
   const tracked = await trackShipments(run, answered > 0, deps);
   await deps.sendEventsAfterJob();
-  deferred += keys.deferred + tracked.deferred;
+  deferred += deferredKeys + tracked.deferred;
   return { ...polled, activated: keys.activated, tracked: tracked.answered, deferred };
 }
 

@@ -9,9 +9,9 @@ import { firstAttempt } from "../model/retry.ts";
 import { hasPinMail, isMailable, queueOf, type SecurityKey } from "../model/security-key.ts";
 import { loadUnleased } from "../runs/change-request.ts";
 import { isLeasedByAnother, isPastDeadline, isStopped, type Run, retryAfterLease, startRun } from "../runs/run.ts";
-import { type KeyInRun, nothingMore, runStep, type Step, type StepResult } from "../runs/step.ts";
+import { type PeerCall, runStep } from "../runs/step.ts";
 import { fetchPin } from "./fetch-pin.ts";
-import { sendFetchedPin } from "./send-pin-mail.ts";
+import { sendFetchedPin, type Target } from "./send-pin-mail.ts";
 
 /** How often the PIN of a security key may be resent within an hour: more emails help no recipient. */
 const resendsPerHour = 5;
@@ -93,13 +93,17 @@ function resendableKeyIds(
 const busy = (): Fault =>
   new Fault("conflict", "A job is working on the keys of the request.", { retryAfterSeconds: retryAfterLease });
 
-const timeIsOver = (): Fault =>
-  new Fault("unavailable", "Timed out before all PINs were sent.", { retryAfterSeconds: 30 });
-
 function mailsPaused({ now, peerLimits }: ConnectorDeps): Fault {
   const { pausedUntil } = peerLimits.of(mailService);
   const retryAfterSeconds = pausedUntil === undefined ? 30 : Math.ceil(between(now(), pausedUntil) / 1000);
   return new Fault("unavailable", "The mail service is temporarily unavailable.", { retryAfterSeconds });
+}
+
+/** Returns why the call sends no more emails; undefined if it may send another one. */
+function whyStopped(run: Run, deps: ConnectorDeps): Fault | undefined {
+  if (isPastDeadline(run, deps))
+    return new Fault("unavailable", "Timed out before all PINs were sent.", { retryAfterSeconds: 30 });
+  return isStopped(mailService, run, deps) ? mailsPaused(deps) : undefined;
 }
 
 /** Whether no other run has the lease of the key, and its limit allows one more email. */
@@ -122,16 +126,14 @@ async function resendEach(
   /** Why the last email that was not tried was not. */
   let lastFault: Fault | undefined;
   for (const keyId of keyIds) {
-    if (isPastDeadline(run, deps)) {
-      lastFault = timeIsOver();
+    const stopped = whyStopped(run, deps);
+    if (stopped !== undefined) {
+      lastFault = stopped;
       break;
     }
-    if (isStopped(mailService, run, deps)) {
-      lastFault = mailsPaused(deps);
-      break;
-    }
+    const key = securityKeyOf(loaded, keyId);
     // The request may have been read again after a conflict on an earlier key.
-    if (!mayResend(securityKeyOf(loaded, keyId), run, deps)) {
+    if (!mayResend(key, run, deps)) {
       lastFault = busy();
       continue;
     }
@@ -143,9 +145,10 @@ async function resendEach(
         : (lastFault ?? new Fault("conflict", problem));
       continue;
     }
-    const after = await resend({ loaded, keyId, run }, pin.pin, deps);
+    const after = await runStep({ loaded, keyId, run }, resend({ loaded, key }, pin.pin, deps), deps);
     if (after === undefined) lastFault = busy();
-    else if (isUnstored(after, loaded)) lastFault = isPastDeadline(run, deps) ? timeIsOver() : mailsPaused(deps);
+    // The only call of the step was not begun, so nothing is stored.
+    else if (after.isDeferred) lastFault = whyStopped(run, deps) ?? mailsPaused(deps);
     else {
       tried++;
       if (securityKeyOf(after.loaded, keyId).mail.state === "sent") sent++;
@@ -155,9 +158,6 @@ async function resendEach(
   if (lastFault !== undefined && tried === 0) throw lastFault;
   return sent;
 }
-
-/** Whether a resend stored nothing: its call was not begun. */
-const isUnstored = (after: StepResult, before: LoadedRequest): boolean => after.loaded === before;
 
 /** Returns the times of resends within the last hour, oldest first. */
 const recent = ({ mail }: SecurityKey, now: Instant): readonly Instant[] =>
@@ -175,19 +175,15 @@ function withOneGet({ delivery, ...deps }: ConnectorDeps): ConnectorDeps {
 }
 
 /**
- * Makes the email due under the next number, so that it is a new email to the mail service, and sends it. The result
- * has the request as given if nothing was stored, so the call was not begun.
+ * Returns the step that sends the PIN again. It makes the email due under the next number, so that it is a new email to
+ * the mail service, and a job continues it after a crash.
  */
-function resend({ loaded, keyId, run }: KeyInRun, pin: string, deps: ConnectorDeps): Promise<StepResult | undefined> {
+function resend(target: Target, pin: string, deps: ConnectorDeps): PeerCall {
   const at = deps.now();
-  const step: Step = {
-    intent: key => ({ ...key, mail: nextMail(key, at), due: { queue: queueOf(key), at } }),
-    peer: mailService,
-    timeLimitMs: deps.intervals.mailCallMs,
-    // Makes no call itself: it returns the step that sends.
-    perform: async key => ({ ...sendFetchedPin({ loaded, key }, pin, deps), isWithoutCall: true }),
-  };
-  return runStep({ loaded, keyId, run }, step, nothingMore, deps);
+  const send = sendFetchedPin(target, pin, deps);
+  const intent = (key: SecurityKey) =>
+    send.intent({ ...key, mail: nextMail(key, at), due: { queue: queueOf(key), at } });
+  return { ...send, intent };
 }
 
 function nextMail(key: SecurityKey, at: Instant): SecurityKey["mail"] {

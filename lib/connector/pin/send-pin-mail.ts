@@ -7,7 +7,7 @@ import { derivedGuid } from "../model/idempotency.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import { deliveryService, mailService, preRegistrationApi } from "../model/peer-names.ts";
 import { displayName, isMailable, isOnSite, type SecurityKey } from "../model/security-key.ts";
-import type { Step, StepOutcome } from "../runs/step.ts";
+import type { CallEnd, PeerCall, Step, StepOutcome } from "../runs/step.ts";
 import { composePinMail } from "./compose-pin-mail.ts";
 import { fetchPin, openStoredPin } from "./fetch-pin.ts";
 import { giveUp, mailAt, notAccepted, notDelivered, sendLater, sendNumber, sent } from "./mail-outcomes.ts";
@@ -22,7 +22,7 @@ const lookUpWaitsMs = [300, 900];
 const maxAccepted = 2;
 
 /** The security key whose PIN is mailed, and its request as loaded. */
-interface Target {
+export interface Target {
   readonly loaded: LoadedRequest;
   readonly key: SecurityKey;
 }
@@ -39,9 +39,8 @@ export async function sendPinMail(target: Target, deps: ConnectorDeps): Promise<
     peer: mailService,
     read: async () => {
       const result = await orFailure(deps.mailer.status(operationOf(target)));
-      const next = async () =>
-        result instanceof PeerFailure ? afterNoLookUp(target, result, deps) : afterLookUp(target, result, deps);
-      return { next, failure: result instanceof PeerFailure ? result : undefined };
+      if (result instanceof PeerFailure) return { next: () => afterNoLookUp(target, result, deps), failure: result };
+      return { next: () => afterLookUp(target, result, deps) };
     },
   };
 }
@@ -96,11 +95,11 @@ async function fetchAndSend(target: Target, inDoubt: boolean, deps: ConnectorDep
     peer: isOnSite(key) ? preRegistrationApi : deliveryService,
     read: async () => {
       const pin = await fetchPin(loaded, key.id, deps);
-      const next = async () =>
+      const next = () =>
         "problem" in pin ? sendLater(pin.problem, { retryAfterSeconds: pin.retryAfterSeconds }, deps) : send(pin.pin);
       return { next, failure: pin.failure };
     },
-    withoutRead: async () => {
+    otherwise: async () => {
       const pin = await openStoredPin(loaded, key.id, deps);
       return pin === undefined || "problem" in pin ? undefined : send(pin.pin);
     },
@@ -108,7 +107,7 @@ async function fetchAndSend(target: Target, inDoubt: boolean, deps: ConnectorDep
 }
 
 /** Returns the step that sends a PIN email for the first time, with a PIN that is fetched already. */
-export const sendFetchedPin = (target: Target, pin: string, deps: ConnectorDeps): Step =>
+export const sendFetchedPin = (target: Target, pin: string, deps: ConnectorDeps): PeerCall =>
   sendStep(target, { ...addressesOf(target, deps), pin, inDoubt: false }, deps);
 
 /** Returns the addresses of the email, without those that `PIN_MAIL_DOMAINS` does not allow. */
@@ -121,7 +120,7 @@ function addressesOf({ loaded, key }: Target, deps: ConnectorDeps): Pick<Send, "
   return { to, leftOut };
 }
 
-function sendStep({ loaded }: Target, send: Send, deps: ConnectorDeps): Step {
+function sendStep({ loaded }: Target, send: Send, deps: ConnectorDeps): PeerCall {
   const { leftOut } = send;
   const triedAt = deps.now();
   return {
@@ -149,7 +148,7 @@ interface Send {
   readonly inDoubt: boolean;
 }
 
-async function deliver(target: Target, { to, pin, inDoubt }: Send, deps: ConnectorDeps): Promise<StepOutcome> {
+async function deliver(target: Target, { to, pin, inDoubt }: Send, deps: ConnectorDeps): Promise<CallEnd> {
   const { loaded, key } = target;
   const usable = key.credentials.filter(isUsable);
   // One user may have a credential at several identity providers.
@@ -166,8 +165,9 @@ async function deliver(target: Target, { to, pin, inDoubt }: Send, deps: Connect
   const failure = await orFailure(
     deps.mailer.send({ to, ...composePinMail(content, deps.pinMailSender), operationId }),
   );
-  if (failure instanceof PeerFailure) return { ...notAccepted(key, failure, inDoubt, deps), failure };
-  return awaitSent(key, operationId, deps);
+  if (failure instanceof PeerFailure) return { next: () => notAccepted(key, failure, inDoubt, deps), failure };
+  const outcome = await awaitSent(key, operationId, deps);
+  return { next: () => outcome };
 }
 
 /**

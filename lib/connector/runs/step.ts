@@ -8,41 +8,39 @@ import type { SecurityKey } from "../model/security-key.ts";
 import { changeSecurityKey } from "./change-request.ts";
 import { callInTurn, isPastDeadline, newLease, type Run, recordCall } from "./run.ts";
 
-/** One piece of work on a security key: its outcome, or its next call. Only `runStep` writes. */
+/**
+ * One piece of work on a security key, such as an activation: its outcome, or its next call, whose end names the step
+ * after it. An operation returns such values and writes nothing; `runStep` does the work in this order:
+ *
+ * 1. It waits for the call's turn at its peer. A run that must not call the peer takes the step `otherwise`, or defers
+ *    the work to a later run.
+ * 2. Before a `PeerCall` it writes the security key with the call's intent and a renewed lease, so that after a crash
+ *    the next run knows that the call may have been made (C15).
+ * 3. It makes the call, which starts only while the lease outlasts it, and records its failure for the run.
+ * 4. It continues with the next step, until that is an outcome. The write of the outcome also releases the lease.
+ */
 export type Step = StepOutcome | PeerRead | PeerCall;
 
-/** What the call that led to a step came to. The calls of the run to its peer adapt to it. */
-interface CallResult {
-  /** Set if no call was needed: nothing is learned about the peer then. */
-  readonly isWithoutCall?: boolean | undefined;
-  /** Why the call failed. */
-  readonly failure?: PeerFailure | undefined;
-  /** Whether the pre-registration API does not accept the connector. The run makes no more calls to it then. */
-  readonly isRefused?: boolean | undefined;
-}
-
 /** The outcome of a step. */
-export interface StepOutcome extends CallResult {
+export interface StepOutcome {
   /** The change of the security key of a request. After a conflict it is applied again, to both as read again. */
   readonly change: (key: SecurityKey, request: CredentialRequest) => SecurityKey;
 }
 
-/** A call to a peer that changes nothing there. It needs no lease. */
-interface PeerRead extends CallResult {
+interface Call {
   /** The name of the peer, by which its calls are limited. */
   readonly peer: string;
-  /** Makes the call. Returns a function that prepares the next step, and why the call failed. */
-  readonly read: () => Promise<{ readonly next: () => Promise<Step>; readonly failure?: PeerFailure | undefined }>;
-  /**
-   * Returns the next step if the run must not call the peer. Without it, or if it returns none, the step is deferred.
-   */
-  readonly withoutRead?: () => Promise<Step | undefined>;
+  /** Returns the next step if the run must not call the peer. Without it, or if it returns none, the step is deferred. */
+  readonly otherwise?: () => Step | undefined | Promise<Step | undefined>;
+}
+
+/** A call to a peer that changes nothing there. It needs no lease. */
+interface PeerRead extends Call {
+  readonly read: () => Promise<CallEnd>;
 }
 
 /** A call to a peer that may change something there. */
-export interface PeerCall extends CallResult {
-  /** The name of the peer, by which its calls are limited. */
-  readonly peer: string;
+export interface PeerCall extends Call {
   /** The change that records the call before it is made, in the same write as the renewed lease. */
   readonly intent: (key: SecurityKey) => SecurityKey;
   /** Milliseconds that the call may take, retries included. The lease outlasts the call. */
@@ -52,22 +50,30 @@ export interface PeerCall extends CallResult {
    * @param key the security key as stored with the intent
    * @param notAfter the time after which the call must not start, because it could outlast the lease
    */
-  readonly perform: (key: SecurityKey, notAfter: Instant) => Promise<Step>;
-  /**
-   * Returns the next step if the run must not call the peer. Without it, or if it returns none, the step is deferred.
-   */
-  readonly withoutCall?: () => Step | undefined;
+  readonly perform: (key: SecurityKey, notAfter: Instant) => Promise<CallEnd>;
+}
+
+/** What a call came to. The later calls of the run to its peer depend on it. */
+export interface CallEnd {
+  /** Returns the next step. Called when another call may take its turn at the peer. */
+  readonly next: () => Step | Promise<Step>;
+  /** Why the call failed. */
+  readonly failure?: PeerFailure | undefined;
+  /** Whether the pre-registration API does not accept the connector. The run makes no more calls to it then. */
+  readonly isRefused?: boolean | undefined;
+  /** Set if no call was needed: nothing is learned about the peer then. */
+  readonly isWithoutCall?: boolean | undefined;
 }
 
 /** A security key as this run read it. */
-export interface KeyInRun {
+interface KeyInRun {
   readonly loaded: LoadedRequest;
   readonly keyId: string;
   readonly run: Run;
 }
 
 /** The result of a step. */
-export interface StepResult {
+interface StepResult {
   readonly loaded: LoadedRequest;
   /**
    * Whether a call was deferred to a later run, because the time of the run was over when its turn came, or because the
@@ -77,18 +83,19 @@ export interface StepResult {
   readonly isDeferred: boolean;
 }
 
+/** The outcome that changes nothing. Its write releases the lease. */
+export const unchanged: StepOutcome = { change: key => key };
+
 /**
- * Makes the calls of a step and saves the outcome. Each call that may change something is made right after its intent
- * was stored with a renewed lease (C15). Returns undefined if another run or request has changed the security key or
- * has its lease.
- * @param isMoreDue whether the run works on the security key after this step. Otherwise the write of the outcome
- * releases the lease
+ * Makes the calls of a step and saves the outcome. Returns undefined if another run or request has changed the security
+ * key or has its lease.
+ * @param isMoreDue whether the run works on the security key after this step, and keeps the lease. False by default
  */
 export async function runStep(
   { loaded, keyId, run }: KeyInRun,
   start: Step,
-  isMoreDue: (key: SecurityKey) => boolean,
   deps: ConnectorDeps,
+  isMoreDue: (key: SecurityKey) => boolean = () => false,
 ): Promise<StepResult | undefined> {
   let step = start;
   let current = loaded;
@@ -96,31 +103,21 @@ export async function runStep(
   while ("peer" in step) {
     const made = await makeCall({ loaded: current, keyId, run }, step, current === loaded, deps);
     if (made === undefined) return undefined;
-    const instead = made === "deferred" ? await stepWithoutCall(step, run, deps) : undefined;
-    if (instead !== undefined) step = instead;
-    else if (made === "deferred") {
-      if (current === loaded) return { loaded, isDeferred: true };
-      isDeferred = true;
-      step = { change: key => key };
-    } else {
+    if (made !== "deferred") {
       current = made.loaded;
       step = await made.next();
+      continue;
     }
+    const otherwise = isPastDeadline(run, deps) ? undefined : await step.otherwise?.();
+    if (otherwise === undefined && current === loaded) return { loaded, isDeferred: true };
+    isDeferred ||= otherwise === undefined;
+    step = otherwise ?? unchanged;
   }
   const { change } = step;
   const finish = (key: SecurityKey) => (isMoreDue(key) ? key : releaseLease(key, deps));
   const finished: typeof change = (key, request) => finish(change(key, request));
   const saved = await changeSecurityKey(current, keyId, run.owner, finished, deps);
   return saved && { loaded: saved, isDeferred };
-}
-
-/** The `isMoreDue` of the last step on a security key. */
-export const nothingMore = (): boolean => false;
-
-/** Returns the step to continue with if the run must not call the peer, but its time is not over. */
-async function stepWithoutCall(step: PeerRead | PeerCall, run: Run, deps: ConnectorDeps): Promise<Step | undefined> {
-  if (isPastDeadline(run, deps)) return undefined;
-  return "read" in step ? step.withoutRead?.() : step.withoutCall?.();
 }
 
 /**
@@ -134,7 +131,7 @@ function makeCall(
   step: PeerRead | PeerCall,
   isFirst: boolean,
   deps: ConnectorDeps,
-): Promise<{ readonly loaded: LoadedRequest; readonly next: () => Step | Promise<Step> } | "deferred" | undefined> {
+): Promise<{ readonly loaded: LoadedRequest; readonly next: CallEnd["next"] } | "deferred" | undefined> {
   const { peer } = step;
   const mayStart = () => !isFirst || !isPastDeadline(key.run, deps);
   const call = async () => {
@@ -145,10 +142,12 @@ function makeCall(
     }
     const leased = await renewLease(key, step, deps);
     if (leased === undefined) return undefined;
-    const next = await step.perform(securityKeyOf(leased.loaded, key.keyId), leased.notAfter);
-    const { failure, isRefused, isWithoutCall } = next;
-    if (isWithoutCall !== true) recordCall({ peer, failure, isRefused }, key.run, deps);
-    return { loaded: leased.loaded, next: () => next };
+    const { isWithoutCall, next, ...ended } = await step.perform(
+      securityKeyOf(leased.loaded, key.keyId),
+      leased.notAfter,
+    );
+    if (isWithoutCall !== true) recordCall({ peer, ...ended }, key.run, deps);
+    return { loaded: leased.loaded, next };
   };
   return callInTurn(peer, key.run, deps, call, mayStart);
 }

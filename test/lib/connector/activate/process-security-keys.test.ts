@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { processSecurityKey } from "../../../../lib/connector/activate/process-security-keys.ts";
+import { newKeyCounts, processSecurityKey } from "../../../../lib/connector/activate/process-security-keys.ts";
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
 import type { LoadedRequest } from "../../../../lib/connector/model/loaded-request.ts";
 import type { Due } from "../../../../lib/connector/model/request.ts";
@@ -308,8 +308,9 @@ describe("a time budget", () => {
     const requestId = one?.requestId ?? "";
     const loaded = await connector.load(requestId);
     const run = { ...startRun("timer", connector.context), endsAt: connector.now() };
-    const visit = await processSecurityKey(loaded, "s-01-001", run, connector.context);
-    expect(visit.counts.processed).toBe(0);
+    const counts = newKeyCounts();
+    await processSecurityKey(loaded, "s-01-001", run, connector.context, counts);
+    expect(counts.processed).toBe(0);
     expect(posts()).toBe(0);
     expect(await connector.load(requestId)).toEqual(loaded);
   });
