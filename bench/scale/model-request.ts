@@ -5,7 +5,7 @@ import { createBodyV2 } from "../../lib/connector/api/body-to-draft.ts";
 import { createRequest } from "../../lib/connector/create/create-request.ts";
 import { processCredentialRequests } from "../../lib/connector/jobs/process-credential-requests.ts";
 import { processShipments } from "../../lib/connector/jobs/process-shipments.ts";
-import type { DeliveryShipment } from "../../lib/connector/peers/delivery-wire.ts";
+import type { DeliveryShipment } from "../../lib/connector/peers/delivery-shipment.ts";
 import { connectorTables } from "../../lib/connector/storage/requests.table.ts";
 import { createLog } from "../../lib/platform/log.ts";
 import { openTables, type Row, type Tables } from "../../lib/platform/tables/tables.ts";

@@ -5,7 +5,7 @@ import { nextDue, withPurgeDue } from "../model/next-due.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import { queueOf, type SecurityKey } from "../model/security-key.ts";
 import { shippedItems } from "../model/shipment.ts";
-import type { DeliveryShipment } from "../peers/delivery-wire.ts";
+import type { DeliveryShipment } from "../peers/delivery-shipment.ts";
 import { decryptsWith, type PrivateKey, recipientKid } from "../peers/exchange-envelope.ts";
 import { openSealed, pinResponseKeyPurpose, responseKeyPurpose } from "../storage/sealed.ts";
 import { decodeKey } from "./decode-key.ts";

@@ -5,7 +5,7 @@ import type { LoadedRequest } from "../model/loaded-request.ts";
 import { deliveryService } from "../model/peer-names.ts";
 import { type CredentialRequest, shipmentIdOf } from "../model/request.ts";
 import { afterReport, deliveryProblem } from "../model/shipment.ts";
-import type { DeliveryShipment } from "../peers/delivery-wire.ts";
+import type { DeliveryShipment } from "../peers/delivery-shipment.ts";
 import { compensateExpired } from "../recovery/peers-in-turn.ts";
 import { callAndRecord, callInTurn, isLeasedByAnother, newLease, type Run } from "../runs/run.ts";
 import { decodeShipment, findShipmentOwner, isTooLateForAll } from "./decode-shipment.ts";

@@ -1,10 +1,11 @@
 import * as z from "zod";
 import { omitUndefined } from "../../platform/collections.ts";
+import type { Immutable } from "../../platform/stored.ts";
 import { plainIdentifier, plainText } from "../../platform/text.ts";
 import { instant, parseUtc } from "../../platform/time.ts";
 import type { KeyResponses } from "../model/credential.ts";
 import type { Shipment } from "../model/request.ts";
-import { blankToUndefined, type DeliveryShipment } from "./delivery-wire.ts";
+import { blankToUndefined } from "./delivery-wire.ts";
 
 const number = z.lazy(() =>
   z.union([
@@ -74,6 +75,7 @@ const shippedItem = z.lazy(() =>
       inventory_product_id: someNumber,
       product_quantity: someNumber,
       // A key that is not programmed yet may be null.
+      // In the order of the ordered security keys. Empty until they are programmed.
       product_data: list(programmedKey.nullish().transform(key => key ?? { credentials: [] })),
     })
     .transform(item => ({
@@ -93,13 +95,15 @@ const recipient = z.lazy(() =>
       recipient_lastname: someText,
       recipient_telephone: someText,
     })
-    .transform(body => ({
-      company: body.recipient_company,
-      email: body.recipient_email,
-      firstName: body.recipient_firstname,
-      lastName: body.recipient_lastname,
-      telephone: body.recipient_telephone,
-    })),
+    .transform(body =>
+      omitUndefined({
+        company: body.recipient_company,
+        email: body.recipient_email,
+        firstName: body.recipient_firstname,
+        lastName: body.recipient_lastname,
+        telephone: body.recipient_telephone,
+      }),
+    ),
 );
 
 const mailingAddress = z.lazy(() =>
@@ -112,14 +116,16 @@ const mailingAddress = z.lazy(() =>
       postal_code: someText,
       country_code_2: someText,
     })
-    .transform(body => ({
-      streetLine1: body.street_line1,
-      streetLine2: body.street_line2,
-      city: body.city,
-      region: body.region,
-      postalCode: body.postal_code,
-      countryCode: body.country_code_2,
-    })),
+    .transform(body =>
+      omitUndefined({
+        streetLine1: body.street_line1,
+        streetLine2: body.street_line2,
+        city: body.city,
+        region: body.region,
+        postalCode: body.postal_code,
+        countryCode: body.country_code_2,
+      }),
+    ),
 );
 
 export const shipment = z.lazy(() =>
@@ -131,26 +137,29 @@ export const shipment = z.lazy(() =>
       tracking_number: someText,
       tracking_link: trackingLink,
       shipment_state: z.object({ shipment_state_id: number, shipment_state_message: someText }),
-      recipient: recipient.catch({} as z.output<typeof recipient>),
-      mailing_address: mailingAddress.catch({} as z.output<typeof mailingAddress>),
+      recipient: recipient.catch({}),
+      mailing_address: mailingAddress.catch({}),
       shipment_items: list(shippedItem),
     })
-    .transform(
-      (body): DeliveryShipment => ({
+    .transform(body =>
+      omitUndefined({
         shipmentId: body.shipment_id,
         requestedAt: body.shipment_request_date,
         customerReference: body.customer_reference,
         tracking: trackingOf(body),
-        state: {
+        state: omitUndefined({
           id: body.shipment_state.shipment_state_id,
           message: plainText(body.shipment_state.shipment_state_message),
-        },
+        }),
         recipient: body.recipient,
         mailingAddress: body.mailing_address,
         items: body.shipment_items,
       }),
     ),
 );
+
+/** A shipment that the delivery service returned. Missing and blank members are absent. */
+export type DeliveryShipment = Immutable<z.output<typeof shipment>>;
 
 function trackingOf(body: {
   readonly tracking_number?: string | undefined;

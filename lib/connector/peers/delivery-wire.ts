@@ -1,8 +1,6 @@
 import * as z from "zod";
 import { anyResponse } from "../../platform/call-peer.ts";
-import type { Instant } from "../../platform/time.ts";
-import type { KeyResponses } from "../model/credential.ts";
-import type { CredentialRequest, Shipment, ShipmentOrder } from "../model/request.ts";
+import type { CredentialRequest, ShipmentOrder } from "../model/request.ts";
 
 /** The security keys of one model in an order. */
 interface OrderedItem {
@@ -23,26 +21,6 @@ export interface DeliveryOrder extends ShipmentOrder {
   readonly recipient: Omit<CredentialRequest["recipient"], "externalId">;
   readonly items: readonly OrderedItem[];
 }
-
-/** A shipment that the delivery service returned. Missing and blank members are absent. */
-export interface DeliveryShipment {
-  readonly shipmentId: string;
-  readonly requestedAt?: Instant | undefined;
-  readonly customerReference?: string | undefined;
-  readonly tracking?: NonNullable<Shipment["tracking"]> | undefined;
-  readonly state: { readonly id: number; readonly message?: string | undefined };
-  readonly recipient: Partial<Blankable<DeliveryOrder["recipient"]>>;
-  readonly mailingAddress: Partial<Blankable<ShipmentOrder["mailingAddress"]>>;
-  readonly items: readonly {
-    readonly productId?: number | undefined;
-    readonly inventoryProductId?: number | undefined;
-    readonly quantity: number;
-    /** In the order of the ordered security keys. Empty until they are programmed. */
-    readonly keys: readonly KeyResponses[];
-  }[];
-}
-
-type Blankable<T> = { readonly [K in keyof T]: T[K] | undefined };
 
 /** Returns the body of a create (docs/peers/delivery.md), without blank optional members. */
 export function shipmentBody(order: DeliveryOrder): object {

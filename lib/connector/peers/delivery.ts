@@ -4,8 +4,8 @@ import { PeerFailure } from "../../platform/peer-failure.ts";
 import { trimEnd } from "../../platform/text.ts";
 import type { Instant } from "../../platform/time.ts";
 import { deliveryService } from "../model/peer-names.ts";
-import { createdShipment, shipment, shipmentList } from "./delivery-shipment.ts";
-import { type DeliveryOrder, type DeliveryShipment, errorOf, noErrorObject, shipmentBody } from "./delivery-wire.ts";
+import { createdShipment, type DeliveryShipment, shipment, shipmentList } from "./delivery-shipment.ts";
+import { type DeliveryOrder, errorOf, noErrorObject, shipmentBody } from "./delivery-wire.ts";
 import { createKeySet } from "./jwks.ts";
 
 interface DeliveryOptions extends PeerTools {

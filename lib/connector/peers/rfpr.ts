@@ -4,7 +4,6 @@ import { omitUndefined } from "../../platform/collections.ts";
 import { PeerFailure } from "../../platform/peer-failure.ts";
 import { plainIdentifier, plainText, trimEnd } from "../../platform/text.ts";
 import type { Instant } from "../../platform/time.ts";
-import type { KeyResponses } from "../model/credential.ts";
 import { preRegistrationApi } from "../model/peer-names.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import type { SecurityKey } from "../model/security-key.ts";
@@ -81,14 +80,6 @@ export interface AuthenticatorOrder extends Pick<SecurityKey, "customizationId">
   readonly credentialRequests: readonly string[];
 }
 
-/** The state and the responses of an authenticator. */
-export interface Enrollment {
-  readonly state: "waiting" | "completed" | "cancelled" | "failed";
-  /** Present if the authenticator is completed. Blank for a credential that could not be created. */
-  readonly responses: KeyResponses;
-  readonly message?: string | undefined;
-}
-
 /** Returns the body of a request (docs/peers/enrollment.md), without blank optional members. */
 function authenticatorBody(order: AuthenticatorOrder): object {
   const { recipient, pin } = order;
@@ -125,24 +116,26 @@ const authenticatorResponse = (id: string) =>
       serial_number: someText,
       firmware_version: someText,
       pin_response: someText,
+      /** Blank for a credential that could not be created. */
       credential_responses: z
         .array(z.string().catch(""))
         .nullish()
         .transform(responses => responses ?? []),
       error_message: someText,
     })
-    .transform(
-      (body): Enrollment => ({
-        state: body.state,
-        responses: omitUndefined({
-          serial: plainIdentifier(body.serial_number),
-          firmware: plainIdentifier(body.firmware_version),
-          pinResponse: body.pin_response,
-          credentials: body.credential_responses,
-        }),
-        message: plainText(body.error_message),
+    .transform(body => ({
+      state: body.state,
+      responses: omitUndefined({
+        serial: plainIdentifier(body.serial_number),
+        firmware: plainIdentifier(body.firmware_version),
+        pinResponse: body.pin_response,
+        credentials: body.credential_responses,
       }),
-    );
+      message: plainText(body.error_message),
+    }));
+
+/** The state and the responses of an authenticator: complete once it is completed. */
+export type Enrollment = z.output<ReturnType<typeof authenticatorResponse>>;
 
 interface EnrollmentOptions extends PeerTools {
   /** The URL before `/v1/token`. */

@@ -6,7 +6,7 @@ import { deliveryService } from "../model/peer-names.ts";
 import type { Delivery } from "../model/request.ts";
 import { referenceOf, shippedItems } from "../model/shipment.ts";
 import { isTerminal } from "../model/states.ts";
-import type { DeliveryShipment } from "../peers/delivery-wire.ts";
+import type { DeliveryShipment } from "../peers/delivery-shipment.ts";
 import { callAndRecord, type Run } from "../runs/run.ts";
 import { answeredShipments } from "./other-shipments.ts";
 

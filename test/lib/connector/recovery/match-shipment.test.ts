@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { createShipmentBodyV1 } from "../../../../lib/connector/api/v1-shipment.ts";
 import { receivedRequest } from "../../../../lib/connector/create/draft.ts";
 import type { LoadedRequest } from "../../../../lib/connector/model/loaded-request.ts";
-import type { DeliveryShipment } from "../../../../lib/connector/peers/delivery-wire.ts";
+import type { DeliveryShipment } from "../../../../lib/connector/peers/delivery-shipment.ts";
 import { matchesOrder } from "../../../../lib/connector/recovery/unknown-order.ts";
 import { instant } from "../../../../lib/platform/time.ts";
 import { altered, type Body } from "../api/bodies.ts";
