@@ -5,6 +5,11 @@ export const requestIdPath = z.object({
   credential_request_id: z.string().toLowerCase().meta({ description: "The credential request id, in any case." }),
 });
 
+/** The id of a shipment in a path. */
+export const shipmentIdPath = z.object({
+  shipment_id: z.string().meta({ description: "The delivery service's id." }),
+});
+
 /** The header of every create (C6). A comma is refused: it joins the values of a repeated header. */
 export const idempotencyKey = z.object({
   "Idempotency-Key": z

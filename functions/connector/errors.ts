@@ -3,12 +3,13 @@ import type { Fault, FaultKind } from "../../lib/platform/fault.ts";
 import type { Reply } from "../../lib/platform/http/call.ts";
 import { retryAfterHeader } from "../../lib/platform/http/respond.ts";
 
-type ErrorType = "validation" | "authentication" | "not_found" | "conflict" | "throttled" | "internal";
+const errorTypes = ["validation", "authentication", "not_found", "conflict", "throttled", "internal"] as const;
+const errorCodes = ["api_error", "delivery_error", "idp_error"] as const;
 
 /** Status and body of every refusal (specification section 7, decision C1). */
 const table: Record<
   FaultKind,
-  { status: number; code: "api_error" | "delivery_error" | "idp_error"; type?: ErrorType }
+  { status: number; code: (typeof errorCodes)[number]; type?: (typeof errorTypes)[number] }
 > = {
   invalid: { status: 400, code: "api_error", type: "validation" },
   unauthenticated: { status: 401, code: "api_error", type: "authentication" },
@@ -38,10 +39,7 @@ export const problem = z.lazy(() =>
 const errorData = z.lazy(() =>
   z
     .looseObject({
-      error_type: z
-        .enum(["validation", "authentication", "not_found", "conflict", "throttled", "internal"])
-        .optional()
-        .describe("Only with `api_error`."),
+      error_type: z.enum(errorTypes).optional().describe("Only with `api_error`."),
       fields: z
         .array(problem)
         .optional()
@@ -63,7 +61,7 @@ const errorData = z.lazy(() =>
 export const errorBody = z.lazy(() =>
   z
     .object({
-      error_code: z.enum(["api_error", "delivery_error", "idp_error"]).describe("Where the error comes from."),
+      error_code: z.enum(errorCodes).describe("Where the error comes from."),
       error_message: z.string().describe("What is wrong, for people. The text can change."),
       error_data: errorData.optional().describe("Details for programs. Absent with `idp_error`."),
     })

@@ -3,7 +3,7 @@ import { resendPin as resend } from "../../lib/connector/pin/resend-pin.ts";
 import { Fault } from "../../lib/platform/fault.ts";
 import { noContent, ok } from "../../lib/platform/http/call.ts";
 import { endpoint } from "../../lib/platform/http/endpoint.ts";
-import { requestIdPath } from "./call-fields.ts";
+import { requestIdPath, shipmentIdPath } from "./call-fields.ts";
 import type { ConnectorContext } from "./context.ts";
 
 const resentV2 = z.object({ data: z.object({ sent: z.int().min(0).meta({ description: "Number of emails sent." }) }) });
@@ -50,7 +50,7 @@ export const resendPinOfShipment = endpoint({
   tag: "Version 1",
   summary: "Resend the PIN emails of a shipment",
   description: "Sends the PIN email of every shipped key again, if its PIN is known.",
-  params: z.lazy(() => z.object({ shipment_id: z.string().meta({ description: "The delivery service's id." }) })),
+  params: shipmentIdPath,
   answers: { 204: { description: "Sent." } },
   refusals: ["conflict", "throttled"],
   handle: async ({ params }, context: ConnectorContext) => {

@@ -1,4 +1,3 @@
-import * as z from "zod";
 import {
   createCredentialRequestBodyV1,
   createdCredentialRequestV1,
@@ -17,7 +16,7 @@ import { loadRequest } from "../../lib/connector/runs/change-request.ts";
 import { Fault } from "../../lib/platform/fault.ts";
 import { ok } from "../../lib/platform/http/call.ts";
 import { endpoint } from "../../lib/platform/http/endpoint.ts";
-import { createdHeaders, idempotencyKey, requestIdPath } from "./call-fields.ts";
+import { createdHeaders, idempotencyKey, requestIdPath, shipmentIdPath } from "./call-fields.ts";
 import type { ConnectorContext } from "./context.ts";
 
 /** Specification section 4; decisions C3, C5, C6. */
@@ -88,7 +87,7 @@ export const getShipment = endpoint({
   description:
     "Returns the state of the shipment. It is done when its state is `complete`. After an error `error_kind` and " +
     "`error_message` say what is wrong.",
-  params: z.lazy(() => z.object({ shipment_id: z.string().meta({ description: "The delivery service's id." }) })),
+  params: shipmentIdPath,
   answers: { 200: { description: "The current shipment.", schema: shipmentStatusV1 } },
   handle: async ({ params }, { requests, now }: ConnectorContext) => {
     const stored = await requests.findShipment(params.shipment_id);

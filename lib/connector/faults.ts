@@ -44,15 +44,12 @@ export function transportKeysFault(error: unknown): Fault {
 /** Returns the fault of a create whose order the delivery service refused or did not receive. */
 export function orderFault(error: PeerFailure): Fault {
   if (error.kind === "unauthorized") return unauthorizedFault(error);
-  if (!isProxyMissing(error) && error.kind !== "throttled" && isClientError(error.status)) {
+  if (!error.mayComeFromProxy && error.kind !== "throttled" && isClientError(error.status)) {
     const message = error.detail ?? "The delivery service refused the shipment.";
     return new Fault("delivery_refused", message, { data: { code: error.code ?? "refused", message }, cause: error });
   }
   return unavailableFault(error, nothingOrdered);
 }
-
-/** Whether a 404 has no error code of the peer: it may be a proxy's, which knows nothing of the call. */
-const isProxyMissing = ({ kind, isUnknownThere }: PeerFailure): boolean => kind === "missing" && !isUnknownThere;
 
 const isClientError = (status = 0): boolean => status >= 400 && status < 500;
 
@@ -73,7 +70,7 @@ export function authenticatorFault(error: PeerFailure, position: number): Fault 
     const message = `The pre-registration API refused authenticator ${position}${detail}`;
     return new Fault("invalid", message, { cause: error });
   }
-  return error.isTransient || isProxyMissing(error) ? unavailableFault(error, nothingOrdered) : internalFault(error);
+  return error.isTransient || error.mayComeFromProxy ? unavailableFault(error, nothingOrdered) : internalFault(error);
 }
 
 /** Returns the fault of a cancel whose shipment the delivery service did not delete. */

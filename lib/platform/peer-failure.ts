@@ -72,9 +72,14 @@ export class PeerFailure extends Error {
     return this.kind === "unanswered" || (this.status ?? 0) >= 500;
   }
 
-  /** Whether the peer itself says that it does not know what was asked for. A 404 without its error code may be a proxy's. */
+  /** Whether the peer itself says that it does not know what was asked for. */
   get isUnknownThere(): boolean {
     return this.kind === "missing" && this.code !== undefined;
+  }
+
+  /** Whether it is a 404 without an error code of the peer: it may be a proxy's, which knows nothing of the call. */
+  get mayComeFromProxy(): boolean {
+    return this.kind === "missing" && this.code === undefined;
   }
 }
 

@@ -12,8 +12,7 @@ import { connectorJobs } from "../jobs.ts";
 import { connector } from "../routes.ts";
 import { connectorTasks } from "./maintenance-tasks.ts";
 import { openConnectorContext } from "./open-context.ts";
-import { type ConnectorStart, readConnectorSettings } from "./read-connector-settings.ts";
-import { usesIdpFile } from "./read-idp-settings.ts";
+import { type ConnectorStart, readConnectorSettings, usesIdpFile } from "./read-settings.ts";
 
 /**
  * Returns the connector. Loads the parser of IdP files only if a file names the IdPs, because it is a quarter of the

@@ -24,8 +24,7 @@ import { apiUrl } from "../../service.ts";
 import type { ConnectorContext } from "../context.ts";
 import { fetchFromPublicAddresses } from "./fetch-from-public-addresses.ts";
 import { idpFileReader } from "./idp-file.ts";
-import type { ConnectorStart } from "./read-connector-settings.ts";
-import type { IdpSettingsAtStart } from "./read-idp-settings.ts";
+import type { ConnectorStart, IdpSettingsAtStart } from "./read-settings.ts";
 
 /** Ages of the IdP file, in milliseconds, and limits of jobs. `Deployment.limits` replaces them. */
 export const connectorLimits = {

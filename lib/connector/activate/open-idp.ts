@@ -3,7 +3,7 @@ import type { ConnectorDeps } from "../deps.ts";
 import type { Idp } from "../idp/contract.ts";
 import type { SecurityKey } from "../model/security-key.ts";
 import type { Challenge } from "../model/webauthn.ts";
-import { openIdpState } from "../storage/sealed.ts";
+import { idpStatePurpose, openSealed } from "../storage/sealed.ts";
 
 /** A credential: its security key and its index on it. */
 export interface CredentialTarget {
@@ -20,10 +20,11 @@ export async function openIdp(
   const { idpId = "", idpState: sealed = "" } = key.credentials[index] ?? {};
   const idp = deps.idps.get(idpId);
   if (idp === undefined) return `The identity provider ${idpId} is no longer configured.`;
-  const idpState = await openIdpState(requestId, key.id, index, sealed, deps);
+  const context = { requestId, keyId: key.id, purpose: idpStatePurpose(index) };
+  const idpState = await openSealed<Challenge["idpState"]>(sealed, context, deps);
   return idpState === undefined ? "The stored state for the identity provider cannot be decrypted." : { idp, idpState };
 }
 
 /** Whether a call of an IdP may succeed later. */
-export const isRepairable = ({ isTransient, kind, isUnknownThere }: PeerFailure): boolean =>
-  isTransient || kind === "unauthorized" || (kind === "missing" && !isUnknownThere);
+export const isRepairable = ({ isTransient, kind, mayComeFromProxy }: PeerFailure): boolean =>
+  isTransient || kind === "unauthorized" || mayComeFromProxy;

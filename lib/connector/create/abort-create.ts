@@ -8,7 +8,7 @@ import type { SecurityKey } from "../model/security-key.ts";
 import { compensate, compensateAtIdps, type OptionsResponses } from "../recovery/compensate.ts";
 import { failedRequest, withoutOrderIntent } from "../recovery/fail-request.ts";
 import { saveChanges } from "../runs/change-request.ts";
-import { sealIdpState } from "../storage/sealed.ts";
+import { idpStatePurpose, seal } from "../storage/sealed.ts";
 
 /**
  * Compensates the completed steps of a create and ends the request as failed. If compensation fails, saves the request
@@ -67,7 +67,8 @@ async function withIdpStates(
   const credentials = key.credentials.map(async (credential, index) => {
     const challenge = responses.get(credential);
     if (typeof challenge !== "object") return credential;
-    return { ...credential, idpState: await sealIdpState(requestId, key.id, index, challenge.idpState, sealer) };
+    const context = { requestId, keyId: key.id, purpose: idpStatePurpose(index) };
+    return { ...credential, idpState: await seal(challenge.idpState, context, sealer) };
   });
   return { ...key, credentials: await Promise.all(credentials) };
 }

@@ -120,4 +120,5 @@ export function idpFault(failure: AskFailure, pathOf: RequestDraft["pathOf"]): F
  */
 const concernsCredential = (failure: PeerFailure): boolean =>
   failure.kind === "refused" ||
-  ((failure.kind === "missing" || failure.status === 403) && failure.code !== undefined && !isNoToken(failure));
+  failure.isUnknownThere ||
+  (failure.status === 403 && failure.code !== undefined && !isNoToken(failure));

@@ -20,7 +20,7 @@ import { isOnSite } from "../model/security-key.ts";
 import { checkRequest, requireReplaceable } from "./check-request.ts";
 import { type CreatedIds, newRequestId, type RequestDraft, receivedRequest } from "./draft.ts";
 import { authenticateEnrollment, enroll, startWithoutShipment } from "./enroll.ts";
-import { orderShipment, recordOrderIntent } from "./order-shipment.ts";
+import { orderShipment } from "./order-shipment.ts";
 import { prepareRequest } from "./prepare-request.ts";
 
 /** What a create returns. */
@@ -182,5 +182,5 @@ export async function createWithId(
   const prepared = await prepareRequest(stored, draft.pathOf, deps);
   const enrolled = onSite ? await enroll(stored, prepared, deps) : stored;
   if (rows.request.shipment === undefined) return startWithoutShipment(enrolled, deps);
-  return orderShipment(await recordOrderIntent(enrolled, prepared, deps), deps);
+  return orderShipment(enrolled, prepared, deps);
 }

@@ -14,7 +14,7 @@ import { startRequest } from "../model/states.ts";
 import { type AuthenticatorOrder, requireRfpr } from "../peers/rfpr.ts";
 import { abortCreate, compensateTooLate, saveFromHandler } from "./abort-create.ts";
 import type { CreatedIds } from "./draft.ts";
-import type { PreparedRequest } from "./prepare-request.ts";
+import type { EncryptedRequests, PreparedRequest } from "./prepare-request.ts";
 
 /** Gets a token for the pre-registration API before any other call. Without one, aborts the create and throws. */
 export async function authenticateEnrollment(stored: LoadedRequest, deps: ConnectorDeps): Promise<void> {
@@ -59,7 +59,7 @@ async function putAll(
   let failure: Fault | undefined;
   const put = async (key: SecurityKey): Promise<void> => {
     if (failure !== undefined) return;
-    const encrypted = encryptedRequests.find(({ keyId }) => keyId === key.id);
+    const encrypted = encryptedRequests.get(key.id);
     if (encrypted === undefined) throw new Error(`authenticator ${key.id} was not prepared`);
     try {
       await rfpr.put(enrollmentId(request.id, key.id), authenticatorOrderOf(request, key, encrypted, deps), {
@@ -78,7 +78,7 @@ async function putAll(
 const authenticatorOrderOf = (
   request: CredentialRequest,
   key: SecurityKey,
-  { pinRequest, credentialRequests }: PreparedRequest["encryptedRequests"][number],
+  { pinRequest, credentialRequests }: EncryptedRequests,
   deps: Pick<ConnectorDeps, "intervals">,
 ): AuthenticatorOrder => ({
   recipient: request.recipient,

@@ -16,52 +16,18 @@ import { abortCreate, compensateTooLate, saveFromHandler } from "./abort-create.
 import type { CreatedIds } from "./draft.ts";
 import type { PreparedRequest } from "./prepare-request.ts";
 
-/** A request whose order intent is stored, with the encrypted requests for the delivery service. */
-interface RecordedOrder {
-  readonly loaded: LoadedRequest;
-  readonly encryptedRequests: PreparedRequest["encryptedRequests"];
-  /** The time before the write of the intent was sent. */
-  readonly intentAt: Instant;
-}
-
 /**
- * Writes the order intent, together with the sealed keys and IdP states if they are not stored yet. From then on the
- * order may exist (C6). Throws Fault `unavailable` if the create took too long, if the job has taken the request over,
- * or if storage did not answer; in the last case after it has aborted the create.
- */
-export async function recordOrderIntent(
-  loaded: LoadedRequest,
-  { keys, encryptedRequests }: PreparedRequest,
-  deps: ConnectorDeps,
-): Promise<RecordedOrder> {
-  const intentAt = deps.now();
-  const request = { ...loaded.request, delivery: { sentAt: intentAt } };
-  const stored = loaded.keys.every(({ credentials }) =>
-    credentials.every(({ responseKey }) => responseKey !== undefined),
-  );
-  const changes = { request, ...(stored ? {} : { keys }) };
-  let doubt: Fault | undefined;
-  const onDoubt = (error: Fault) => {
-    doubt = error;
-    deps.log.warn("write_in_doubt", { credentialRequestId: request.id, error });
-  };
-  const recorded = await saveFromHandler(loaded, changes, deps, { onDoubt }).catch((error: unknown) => {
-    throw isUnavailable(error) ? intentFault(error) : error;
-  });
-  if (recorded === undefined) throw await compensateTooLate(request.id, stored ? [] : keys, deps);
-  // Storage that has just lost an answer may also lose the id of the shipment, and an order cannot be withdrawn.
-  if (doubt !== undefined) throw await abortCreate(recorded, intentFault(doubt), deps);
-  return { loaded: recorded, encryptedRequests, intentAt };
-}
-
-/**
- * Orders the shipment with one call that is never repeated, and starts the request. Throws Fault `delivery_refused`,
- * `unavailable` or `internal`; `internal` also if it is not known whether the order was accepted.
+ * Writes the order intent, orders the shipment with one call that is never repeated, and starts the request. Throws
+ * Fault `delivery_refused`, `unavailable` or `internal`; `internal` also if it is not known whether the order was
+ * accepted.
  */
 export async function orderShipment(
-  { loaded, encryptedRequests, intentAt }: RecordedOrder,
+  prepared: LoadedRequest,
+  { keys, encryptedRequests }: PreparedRequest,
   deps: ConnectorDeps,
 ): Promise<CreatedIds> {
+  const intentAt = deps.now();
+  const loaded = await recordOrderIntent(prepared, keys, intentAt, deps);
   const notAfter = plus(intentAt, deps.intervals.orderIntentMaxAgeMs);
   const shipment = deliveryOrderOf(loaded, encryptedRequests);
   let shipmentId: string;
@@ -79,6 +45,36 @@ export async function orderShipment(
     deps.log.error("start_failed", { credentialRequestId: loaded.request.id, shipmentId, error });
     throw await leaveForReconciliation(loaded, intentAt, error, deps);
   }
+}
+
+/**
+ * Writes the order intent, together with the sealed keys and IdP states if they are not stored yet. From then on the
+ * order may exist (C6). Throws Fault `unavailable` if the create took too long, if the job has taken the request over,
+ * or if storage did not answer; in the last case after it has aborted the create.
+ */
+async function recordOrderIntent(
+  loaded: LoadedRequest,
+  keys: PreparedRequest["keys"],
+  intentAt: Instant,
+  deps: ConnectorDeps,
+): Promise<LoadedRequest> {
+  const request = { ...loaded.request, delivery: { sentAt: intentAt } };
+  const stored = loaded.keys.every(({ credentials }) =>
+    credentials.every(({ responseKey }) => responseKey !== undefined),
+  );
+  const changes = { request, ...(stored ? {} : { keys }) };
+  let doubt: Fault | undefined;
+  const onDoubt = (error: Fault) => {
+    doubt = error;
+    deps.log.warn("write_in_doubt", { credentialRequestId: request.id, error });
+  };
+  const recorded = await saveFromHandler(loaded, changes, deps, { onDoubt }).catch((error: unknown) => {
+    throw isUnavailable(error) ? intentFault(error) : error;
+  });
+  if (recorded === undefined) throw await compensateTooLate(request.id, stored ? [] : keys, deps);
+  // Storage that has just lost an answer may also lose the id of the shipment, and an order cannot be withdrawn.
+  if (doubt !== undefined) throw await abortCreate(recorded, intentFault(doubt), deps);
+  return recorded;
 }
 
 /**
@@ -108,22 +104,19 @@ async function leaveForReconciliation(
 
 /** Returns the order for the delivery service. Throws if the request has no shipment. */
 function deliveryOrderOf(
-  loaded: LoadedRequest,
+  { request, keys }: LoadedRequest,
   encryptedRequests: PreparedRequest["encryptedRequests"],
 ): DeliveryOrder {
-  const request = loaded.request;
   if (request.shipment === undefined) throw new Error("a request without a shipment is not ordered");
   const { externalId: _, ...recipient } = request.recipient;
-  const items = shippedItems(loaded.keys).map((securityKeys): DeliveryOrder["items"][number] => {
+  const items = shippedItems(keys).map((securityKeys): DeliveryOrder["items"][number] => {
     const [first] = securityKeys;
     return {
       productId: first?.productId ?? 0,
       inventoryProductId: first?.inventoryProductId ?? 0,
       customizationId: first?.customizationId,
       keyName: first?.name,
-      keys: securityKeys.map(
-        ({ id }) => encryptedRequests.find(({ keyId }) => keyId === id) ?? { credentialRequests: [] },
-      ),
+      keys: securityKeys.map(({ id }) => encryptedRequests.get(id) ?? { credentialRequests: [] }),
     };
   });
   return { ...request.shipment, customerReference: referenceOf(request), recipient, items };

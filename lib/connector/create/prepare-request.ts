@@ -10,7 +10,7 @@ import { bindingOf } from "../peers/bind-response.ts";
 import { encodeCredentialRequest, encodePinRequest, makeResponseKey } from "../peers/exchange-messages.ts";
 import type { PublicKey } from "../peers/jwks.ts";
 import type { OptionsResponses } from "../recovery/compensate.ts";
-import { pinResponseKeyPurpose, responseKeyPurpose, sealContext, sealIdpState } from "../storage/sealed.ts";
+import { idpStatePurpose, pinResponseKeyPurpose, responseKeyPurpose, seal } from "../storage/sealed.ts";
 import { abortCreate } from "./abort-create.ts";
 import { askIdps, idpFault } from "./ask-idps.ts";
 import { findRefusedUser, usersOf } from "./check-users.ts";
@@ -20,12 +20,13 @@ import type { RequestDraft } from "./draft.ts";
 export interface PreparedRequest {
   /** All security keys, with their sealed response keys and IdP states. */
   readonly keys: readonly SecurityKey[];
-  /** The encrypted credential requests and PIN request of each security key, for the party that programs it. */
-  readonly encryptedRequests: readonly {
-    readonly keyId: string;
-    readonly pinRequest?: string;
-    readonly credentialRequests: readonly string[];
-  }[];
+  /** The encrypted credential requests and PIN request of each security key by its id, for the party that programs it. */
+  readonly encryptedRequests: ReadonlyMap<string, EncryptedRequests>;
+}
+
+export interface EncryptedRequests {
+  readonly pinRequest?: string;
+  readonly credentialRequests: readonly string[];
 }
 
 /**
@@ -37,10 +38,10 @@ export async function prepareRequest(
   pathOf: RequestDraft["pathOf"],
   deps: ConnectorDeps,
 ): Promise<PreparedRequest> {
-  const keys = stored.keys;
-  const until = plus(stored.request.createdAt, deps.intervals.createMs);
+  const { request, keys } = stored;
+  const until = plus(request.createdAt, deps.intervals.createMs);
   const [{ responses, failure }, transport, checked] = await Promise.all([
-    askIdps(stored.request.id, keys, until, deps),
+    askIdps(request.id, keys, until, deps),
     toResult(deps.delivery.transportKeys()),
     toResult(findRefusedUser(usersOf(keys, deps.idps.defaultId), pathOf, deps)),
   ]);
@@ -50,14 +51,13 @@ export async function prepareRequest(
   if (failure !== undefined) throw await refuse(idpFault(failure, pathOf));
   if ("error" in transport) throw await refuse(transportKeysFault(transport.error));
 
-  const { id } = stored.request;
   const encrypted = await toResult(
-    Promise.all(keys.map(key => encryptKeyRequests(id, key, responses, transport.value, deps))),
+    Promise.all(keys.map(key => encryptKeyRequests(request.id, key, responses, transport.value, deps))),
   );
   if ("error" in encrypted) throw await refuse(toFault(encrypted.error));
   return {
     keys: encrypted.value.map(({ key }) => key),
-    encryptedRequests: encrypted.value.map(each => each.encryptedRequests),
+    encryptedRequests: new Map(encrypted.value.map(({ key, requests }) => [key.id, requests])),
   };
 }
 
@@ -74,16 +74,16 @@ async function encryptKeyRequests(
   responses: OptionsResponses,
   transportKeys: readonly PublicKey[],
   deps: Pick<ConnectorDeps, "sealer" | "random">,
-): Promise<{ key: SecurityKey; encryptedRequests: PreparedRequest["encryptedRequests"][number] }> {
+): Promise<{ key: SecurityKey; requests: EncryptedRequests }> {
   const credentials: Credential[] = [];
   const credentialRequests: string[] = [];
   for (const [index, credential] of key.credentials.entries()) {
     const challenge = responses.get(credential);
     if (typeof challenge !== "object") throw new Error(`credential ${index} of key ${key.id} has no creation options`);
     const { publicJwk, privateJwk } = await makeResponseKey();
-    const context = sealContext(requestId, key.id, responseKeyPurpose(index));
-    const responseKey = await deps.sealer.seal(JSON.stringify(privateJwk), context);
-    const idpState = await sealIdpState(requestId, key.id, index, challenge.idpState, deps.sealer);
+    const row = { requestId, keyId: key.id };
+    const responseKey = await seal(privateJwk, { ...row, purpose: responseKeyPurpose(index) }, deps.sealer);
+    const idpState = await seal(challenge.idpState, { ...row, purpose: idpStatePurpose(index) }, deps.sealer);
     credentials.push({ ...credential, ...storedPart(challenge), idpState, responseKey });
     const { options, origin } = challenge;
     credentialRequests.push(
@@ -93,7 +93,7 @@ async function encryptKeyRequests(
   const pin = await preparePin(requestId, key, transportKeys, deps);
   return {
     key: { ...key, credentials, ...(pin && { pinResponseKey: pin.sealed }) },
-    encryptedRequests: { keyId: key.id, credentialRequests, ...(pin && { pinRequest: pin.request }) },
+    requests: { credentialRequests, ...(pin && { pinRequest: pin.request }) },
   };
 }
 
@@ -113,7 +113,7 @@ async function preparePin(
   if (key.pinRequest === undefined || !hasPinMail(key)) return undefined;
   const { publicJwk, privateJwk } = await makeResponseKey();
   return {
-    sealed: await sealer.seal(JSON.stringify(privateJwk), sealContext(requestId, key.id, pinResponseKeyPurpose)),
+    sealed: await seal(privateJwk, { requestId, keyId: key.id, purpose: pinResponseKeyPurpose }, sealer),
     request: await encodePinRequest({ length: key.pinRequest.length, responseKey: publicJwk }, transportKeys, random),
   };
 }

@@ -4,7 +4,7 @@ import type { ConnectorDeps } from "../deps.ts";
 import { optionsRequestOf } from "../idp/creation-options.ts";
 import { type Credential, enrollmentId, isOnSite, type SecurityKey } from "../model/security-key.ts";
 import type { Challenge } from "../model/webauthn.ts";
-import { openIdpState } from "../storage/sealed.ts";
+import { idpStatePurpose, openSealed } from "../storage/sealed.ts";
 
 /**
  * What a create got from the IdPs for its credentials: a challenge, or no response, after which the IdP may have begun
@@ -80,7 +80,8 @@ export async function compensateAtIdp(
   if (credential === undefined || idp === undefined) return;
   const signal = AbortSignal.timeout(intervals.idpCallMs);
   const { idpState } = credential;
-  const opened = given ?? (idpState && (await openIdpState(requestId, keyId, index, idpState, { sealer, log })));
+  const context = { requestId, keyId, purpose: idpStatePurpose(index) };
+  const opened = given ?? (idpState && (await openSealed<Challenge["idpState"]>(idpState, context, { sealer, log })));
   // The request must not wait for a key version that may be gone for ever.
   if (!opened) await idp.compensateUnanswered?.(optionsRequestOf(requestId, keyId, index, credential), signal);
   else await idp.compensate(opened, signal);

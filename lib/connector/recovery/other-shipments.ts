@@ -81,7 +81,7 @@ export async function probeOtherShipments(
     if (read === "deferred") return "not_known";
     if (!(read instanceof PeerFailure)) return "knows_others";
     if (read.kind === "unauthorized") return "unauthorized";
-    if (read.isTransient || (read.kind === "missing" && !read.isUnknownThere)) doubtful += 1;
+    if (read.isTransient || read.mayComeFromProxy) doubtful += 1;
     calls += 1;
     if (calls === maxCalls) break;
   }

@@ -163,11 +163,10 @@ const hintFor = ({ callbacks }: JourneyStep): string =>
 
 /**
  * Before a journey knows the user, it can only refuse the client: the configuration is wrong. A 403 gets no status,
- * because with 403 the failure would count as a refusal of the user. A 404 that is not AM's may be a proxy's.
+ * because with 403 the failure would count as a refusal of the user.
  */
 function asConfiguration(error: unknown): never {
-  if (!(error instanceof PeerFailure) || error.isTransient) throw error;
-  if (error.kind === "missing" && error.code === undefined) throw error;
+  if (!(error instanceof PeerFailure) || error.isTransient || error.mayComeFromProxy) throw error;
   throw error.as("unauthorized", { status: error.status === 403 ? undefined : error.status });
 }
 

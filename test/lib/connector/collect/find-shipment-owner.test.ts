@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { findShipmentOwner } from "../../../../lib/connector/collect/decode-shipment.ts";
 import type { KeyResponses } from "../../../../lib/connector/model/credential.ts";
 import { makeResponseKey } from "../../../../lib/connector/peers/exchange-messages.ts";
-import { pinResponseKeyPurpose, responseKeyPurpose, sealContext } from "../../../../lib/connector/storage/sealed.ts";
+import { openSealed, pinResponseKeyPurpose, responseKeyPurpose } from "../../../../lib/connector/storage/sealed.ts";
 import { hours, minutes } from "../../../../lib/platform/time.ts";
 import { sealResponse } from "../../../../local/peers/security-key/exchange-format.ts";
 import { changedKeys } from "../../../support/connector/changed-peers.ts";
@@ -98,8 +98,8 @@ describe("the owner of a shipment", () => {
     loaded = await connector.load(requestId);
     const [key] = loaded.keys;
     const open = async (sealed: string | undefined, purpose: string): Promise<JWK> => {
-      const context = sealContext(requestId, key?.id ?? "", purpose);
-      const { d: _, ...publicJwk } = JSON.parse(await connector.context.sealer.open(sealed ?? "", context));
+      const context = { requestId, keyId: key?.id ?? "", purpose };
+      const { d: _, ...publicJwk } = (await openSealed<JWK>(sealed ?? "", context, connector.context)) ?? {};
       return publicJwk;
     };
     ownKeys = await Promise.all(

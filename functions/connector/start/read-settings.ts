@@ -11,13 +11,40 @@ import {
 import { type ConnectorSettings, connectorSettings } from "../../../lib/connector/settings.ts";
 import type { Problem } from "../../../lib/platform/fault.ts";
 import { deploymentSettings } from "../../../lib/platform/settings/deployment-settings.ts";
+import { effectiveSettings } from "../../../lib/platform/settings/describe-settings.ts";
 import {
   BadSettings,
+  combineReads,
   type Environment,
   isLocalHost,
+  readSettings,
   validSettings,
 } from "../../../lib/platform/settings/read-settings.ts";
 import { type IdpFileLocation, locateIdpFile, readAtStart } from "./idp-file.ts";
+
+/** The configuration of the connector. */
+export interface ConnectorStart {
+  readonly settings: ConnectorSettings;
+  /** The effective settings as text, for status. */
+  readonly settingTexts: Readonly<Record<string, string>>;
+  readonly idps: IdpSettingsAtStart;
+}
+
+/**
+ * Parses the settings of the connector. Throws BadSettings with every problem.
+ * @param parseFile required if a file names the IdPs
+ */
+export function readConnectorSettings(environment: Environment, parseFile?: IdpFileParser): ConnectorStart {
+  const [settings, idps] = combineReads(
+    () => readSettings(connectorSettings, environment),
+    () => readIdpSettings(environment, parseFile),
+  );
+  const settingTexts = {
+    ...effectiveSettings(deploymentSettings, environment),
+    ...effectiveSettings(connectorSettings, environment),
+  };
+  return { settings, settingTexts, idps };
+}
 
 /** The configuration of the IdPs as far as it is known at the start. */
 export interface IdpSettingsAtStart {
@@ -30,7 +57,7 @@ export interface IdpSettingsAtStart {
 }
 
 /** The parser of IdP files. */
-export type IdpFileParser = typeof readIdpFile;
+type IdpFileParser = typeof readIdpFile;
 
 /** Returns whether a file names the IdPs, so that its parser is needed. */
 export const usesIdpFile = (environment: Environment): boolean =>
@@ -41,7 +68,7 @@ export const usesIdpFile = (environment: Environment): boolean =>
  * problems are reported elsewhere. Throws BadSettings with every wrong variable, or every wrong key of the file.
  * @param parseFile required if a file names the IdPs
  */
-export function readIdpSettings(environment: Environment, parseFile: IdpFileParser | undefined): IdpSettingsAtStart {
+function readIdpSettings(environment: Environment, parseFile: IdpFileParser | undefined): IdpSettingsAtStart {
   const settings = validSettings(connectorSettings, environment, [
     "IDP_SECRET_HOSTS",
     "IDP_ENABLE_MULTI_IDP",
