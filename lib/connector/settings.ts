@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { version } from "../platform/settings/deployment-settings.ts";
-import { setting } from "../platform/settings/setting.ts";
+import { isAddress, setting } from "../platform/settings/setting.ts";
 import { days, hours, seconds } from "../platform/time.ts";
 import { eventSettings } from "./event-settings.ts";
 import { idpId } from "./idp/kind.ts";
@@ -18,6 +18,10 @@ const mailText = (description: string) =>
   setting.text(description).regex(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]{1,200}$/u, {
     error: "must be one line of 1 to 200 characters without control characters",
   });
+
+/** Whether the SDK of the mail service accepts the connection string: its own error would not name the setting. */
+const isMailConnection = (text: string): boolean =>
+  isAddress(/^endpoint=([^;]+);accesskey=[^;]+$/i.exec(text)?.[1] ?? "");
 
 /** The settings of the connector. */
 export const connectorSettings = z
@@ -65,6 +69,10 @@ export const connectorSettings = z
 
     EMAIL_API_SEND_ENDPOINT: setting.address("Address of the mail service."),
     EMAIL_SENDER_ADDRESS: setting.text("Sender address of PIN emails."),
+    EMAIL_CONNECTION_STRING: setting
+      .text("Connection string of the mail service. Set it for local runs only.")
+      .refine(isMailConnection, { error: "must be endpoint=<https address>;accesskey=<key>" })
+      .optional(),
     PIN_MAIL_DOMAINS: setting
       .list(
         "Comma-separated list of domains to which PIN emails may be sent; empty allows any. Checked at create and before each send. Set it to your own domains, so that no PIN leaves your organization.",

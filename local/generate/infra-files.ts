@@ -24,6 +24,7 @@ const notGiven: readonly string[] = [
   "SESSION_COOKIE_SECURE",
   "EMAIL_API_SEND_ENDPOINT",
   "EMAIL_SENDER_ADDRESS",
+  "EMAIL_CONNECTION_STRING",
 ];
 
 /** Values of parameters, or of their members, by the azd variable that fills each. */

@@ -113,6 +113,7 @@ export function peerSettings(peers: Peers): Record<string, string> {
     CALLER_STATIC_TOKENS: "true",
     SESSION_COOKIE_SECURE: "false",
     EMAIL_API_SEND_ENDPOINT: mail.url,
+    EMAIL_CONNECTION_STRING: mail.connectionString,
     EMAIL_SENDER_ADDRESS: "keys@example.com",
     PIN_MAIL_ORGANIZATION: "Example Corp",
     PIN_MAIL_SUPPORT_CONTACT: "support@example.com",

@@ -136,6 +136,19 @@ describe("the settings of a deployment", () => {
     expect(problemsOf({ ...shared, SERVICE_APIS: SERVICE_APIS ?? "" })).toContain("DELIVERY_API_BASE_URL");
   });
 
+  it.each([
+    "nonsense",
+    "endpoint=https://mail.example",
+    "accesskey=a2V5",
+    "endpoint=https://mail example;accesskey=a2V5",
+    "endpoint=https://;accesskey=a2V5",
+    "endpoint=http://mail.example;accesskey=a2V5",
+  ])("have a connection string of the mail service that it accepts, which %j is not", connection => {
+    expect(problemsOf({ ...goodSettings, EMAIL_CONNECTION_STRING: connection })).toEqual(["EMAIL_CONNECTION_STRING"]);
+    const local = { ...goodSettings, EMAIL_CONNECTION_STRING: "endpoint=http://127.0.0.1:1/;accesskey=a2V5" };
+    expect(problemsOf(local)).toEqual([]);
+  });
+
   it("name the identity provider of the deployment by the specification's names", () => {
     expect(problemsOf(goodSettings)).toEqual([]);
     expect(readAllSettings({ ...goodSettings, IDP_DEFAULT: "mine" }).connector?.idps.known?.get("mine")).toMatchObject({

@@ -20,7 +20,7 @@ import { appSettings, changed, deployed, ofType, outline, settingsOnceDeployed, 
 const serviceSettings = { core: authSettings, client: authSettings, connector: connectorSettings } as const;
 
 /** Settings that only a local run has: storage and mail by key. */
-const localOnly = ["CLOUD_STORAGE_CONNECTION_STRING"];
+const localOnly = ["CLOUD_STORAGE_CONNECTION_STRING", "EMAIL_CONNECTION_STRING"];
 
 /** What the Functions host reads. */
 const hostSettings = [

@@ -18,6 +18,7 @@ import { signingSecrets } from "../../../lib/platform/azure/cached-secret.ts";
 import { openMailer } from "../../../lib/platform/azure/mailer.ts";
 import { accessToken } from "../../../lib/platform/azure/services.ts";
 import type { PeerTools } from "../../../lib/platform/call-peer.ts";
+import type { Mailer } from "../../../lib/platform/mail.ts";
 import { minutes, seconds } from "../../../lib/platform/time.ts";
 import { type Deployment, deploymentLimits } from "../../deployment.ts";
 import { apiUrl } from "../../service.ts";
@@ -60,13 +61,7 @@ export function openConnectorContext(
     responses: responseBlobs(deployment.blobs),
     claims: claimStore(deployment.tables),
     sealer: deployment.sealer,
-    mailer: openMailer({
-      ...peerTools(deployment),
-      endpoint: settings.EMAIL_API_SEND_ENDPOINT,
-      credential: deployment.identity,
-      sender: settings.EMAIL_SENDER_ADDRESS,
-      timeoutMs: intervals.mailCallMs,
-    }),
+    mailer: openMail(deployment, settings, intervals.mailCallMs),
     delivery: connectDelivery({
       ...peerTools(deployment),
       baseUrl: settings.DELIVERY_API_BASE_URL,
@@ -102,6 +97,17 @@ export function openConnectorContext(
 }
 
 const peerTools = ({ fetch, now, random, sleep }: Deployment): PeerTools => ({ fetch, now, random, sleep });
+
+function openMail({ identity, now }: Deployment, settings: ConnectorSettings, timeoutMs: number): Mailer {
+  return openMailer({
+    ...(settings.EMAIL_CONNECTION_STRING === undefined
+      ? { endpoint: settings.EMAIL_API_SEND_ENDPOINT, credential: identity }
+      : { connectionString: settings.EMAIL_CONNECTION_STRING }),
+    sender: settings.EMAIL_SENDER_ADDRESS,
+    timeoutMs,
+    now,
+  });
+}
 
 /** Creates the clients of the event sinks. The position of an address in the setting is the number of its sink. */
 function openSinks(deployment: Deployment, settings: ConnectorSettings, timeLimitMs: number): readonly EventSink[] {

@@ -1,93 +1,172 @@
-import type { TokenCredential } from "@azure/identity";
-import * as z from "zod";
-import { raceAbort, withTimeoutSignal } from "../async.ts";
-import { callPeer, type PeerRequest, type PeerTools } from "../call-peer.ts";
+import { AsyncLocalStorage } from "node:async_hooks";
+import type {
+  EmailClient,
+  EmailClientOptions,
+  EmailMessage,
+  EmailSendOptionalParams,
+} from "@azure/communication-email";
+import { withTimeout } from "../async.ts";
+import { Fault } from "../fault.ts";
 import type { Mail, Mailer, MailStatus } from "../mail.ts";
-import { PeerFailure } from "../peer-failure.ts";
-import { plus } from "../time.ts";
-import { accessToken, isLocalService, localCredential } from "./services.ts";
+import { PeerFailure, traceCall } from "../peer-failure.ts";
+import { between, type Now } from "../time.ts";
+import { errorCode, toMailFailure, unreadableMailResponse } from "./mail-failure.ts";
+import { isLocalService, localAccessKey, type Policies, type ServiceAccess } from "./services.ts";
 
-interface MailOptions extends PeerTools {
-  readonly endpoint: string;
-  readonly credential: TokenCredential;
+type MailOptions = ServiceAccess & {
   /** Sender address, of a verified domain. */
   readonly sender: string;
-  /** Time limit of one call, including the token. */
+  /** Time limit of one call. */
   readonly timeoutMs: number;
-}
-
-const peer = "mail";
-const apiVersion = "2025-09-01";
-/** With both slashes, as the SDK of the service asks for it. */
-const scope = "https://communication.azure.com//.default";
+  readonly now: Now;
+};
 
 /**
  * Opens the mail service of Azure Communication Services (C14). A call is at most one HTTP request; only the caller
- * repeats it. `send` resolves when the service has accepted the email, which is sent later. Does not use the SDK, which
- * looks an email up as soon as it is accepted: a failed look-up would look like a failed send.
+ * repeats it. `send` resolves when the service has accepted the email, which is sent later. Loads the SDK at the first
+ * call.
  */
-export function openMailer({ endpoint, credential, sender, timeoutMs, ...tools }: MailOptions): Mailer {
-  const identity = isLocalService(endpoint) ? localCredential : credential;
-  const access = { ...tools, peer, timeLimitMs: timeoutMs, errorOf: (body: unknown) => ({ code: errorCode(body) }) };
+export function openMailer(options: MailOptions): Mailer {
+  const { sender, timeoutMs, now } = options;
+  const local = isLocalService(endpointOf(options));
+  let opened: Promise<EmailClient> | undefined;
 
-  const call = <T>(path: string, request: Omit<PeerRequest<T>, "url">) => {
-    // A process that was suspended for longer must not send: another may have sent the same email since (C15).
-    const notAfter = plus(tools.now(), timeoutMs - 1);
-    const noToken = (cause: unknown) => new PeerFailure(peer, request.operation, "unreachable", { cause });
-    return withTimeoutSignal(timeoutMs, undefined, async signal => {
-      const read = accessToken(identity, scope).catch((cause: unknown) => {
-        throw noToken(cause);
-      });
-      const token = await raceAbort(read, signal, noToken);
-      const url = `${endpoint}/emails${path}?api-version=${apiVersion}`;
-      return callPeer(access, { ...request, url, token, signal, notAfter });
+  const call = (operation: string, message: EmailMessage, more: EmailSendOptionalParams) => {
+    const startedAt = now();
+    const isLate = () => between(startedAt, now()) >= timeoutMs;
+    const response = lateness.run(isLate, () =>
+      withTimeout(timeoutMs, async abortSignal => {
+        opened ??= openClient(options, local);
+        return readFirstResponse(await opened, message, more, abortSignal);
+      }),
+    );
+    return response.catch((error: unknown) => {
+      throw toMailFailure(operation, error, now);
     });
   };
 
-  return {
-    async send({ to, subject, text, html, operationId }: Mail) {
-      await call(":send", {
-        operation: "send",
-        method: "POST",
-        headers: { "operation-id": operationId },
-        body: {
-          senderAddress: sender,
-          recipients: { to: to.map(address => ({ address })) },
-          content: { subject, plainText: text, html },
-          userEngagementTrackingDisabled: true,
+  const send = async ({ to, subject, text, html, operationId }: Mail): Promise<void> => {
+    const message: EmailMessage = {
+      senderAddress: sender,
+      recipients: { to: to.map(address => ({ address })) },
+      content: { subject, plainText: text, html },
+      disableUserEngagementTracking: true,
+    };
+    const { httpStatus, body } = await call("send", message, { operationId });
+    if (typeof body?.id !== "string") throw unreadableMailResponse("send", httpStatus);
+  };
+
+  const statusOf = async (operationId: string): Promise<MailStatus> => {
+    const resumeFrom = JSON.stringify({
+      state: {
+        status: "running",
+        config: {
+          operationLocation: `/emails/operations/${encodeURIComponent(operationId)}`,
+          metadata: { mode: "OperationLocation" },
         },
-        response: accepted,
-      });
-    },
-    async status(operationId): Promise<MailStatus> {
-      const path = `/operations/${encodeURIComponent(operationId)}`;
-      try {
-        const body = await call(path, { operation: "status", method: "GET", response: operation });
-        const status = statuses[body.status];
-        const code = status === "failed" ? errorCode(body) : undefined;
-        return { status, ...(code !== undefined && { code }) };
-      } catch (error) {
-        if (error instanceof PeerFailure && error.isUnknownThere) return { status: "unknown" };
-        throw error;
-      }
-    },
+      },
+    });
+    const { httpStatus, body } = await call("status", emptyMessage, { resumeFrom });
+    if (httpStatus === 404) {
+      // Without the service's error code the 404 may be a proxy's, and the email may be sent already.
+      if (errorCode(body?.error?.code) === undefined)
+        throw new PeerFailure("mail", "status", "missing", { status: 404 });
+      return { status: "unknown" };
+    }
+    const status = statuses[String(body?.status)];
+    if (status === undefined) throw unreadableMailResponse("status", httpStatus);
+    const code = status === "failed" ? errorCode(body?.error?.code) : undefined;
+    return { status, ...(code !== undefined && { code }) };
+  };
+
+  return {
+    send: mail => traceCall("mail", "send", () => send(mail)),
+    status: operationId => traceCall("mail", "status", () => statusOf(operationId)),
   };
 }
 
-const statuses = {
+const statuses: Readonly<Record<string, MailStatus["status"]>> = {
   NotStarted: "running",
   Running: "running",
   Succeeded: "succeeded",
   Failed: "failed",
   Canceled: "failed",
-} as const;
+};
 
-const accepted = z.lazy(() => z.object({ id: z.string() }));
-const operation = z.lazy(() => z.looseObject({ status: z.enum(Object.keys(statuses) as (keyof typeof statuses)[]) }));
-const failure = z.lazy(() => z.object({ error: z.object({ code: z.string().regex(/^[A-Za-z][A-Za-z0-9]{0,63}$/) }) }));
+/** The SDK requires a message also for a status query. */
+const emptyMessage: EmailMessage = { senderAddress: "", recipients: {}, content: { subject: "", plainText: "" } };
+
+/** Returns whether the time limit of the current call has passed. */
+const lateness = new AsyncLocalStorage<() => boolean>();
 
 /**
- * Returns the service's error code, which people read in messages, logs and events. A value that is not a word is left
- * out: it is no code, and could be an address. The service's texts are left out because they quote addresses (G10).
+ * Sends nothing after the time limit. The timers of a process that was suspended have not run yet, and another process
+ * may have sent the same email since the lease expired (C15).
  */
-const errorCode = (body: unknown): string | undefined => failure.safeParse(body).data?.error.code;
+const rejectLateRequest: Policies[number] = {
+  position: "perRetry",
+  policy: {
+    name: "rejectLateRequest",
+    sendRequest(request, next) {
+      if (lateness.getStore()?.()) throw new Fault("unavailable", "The mail service was not called in time.");
+      return next(request);
+    },
+  },
+};
+
+/** @param local whether it is a simulated service on this machine */
+async function openClient(access: ServiceAccess, local: boolean): Promise<EmailClient> {
+  const { EmailClient } = await import("@azure/communication-email");
+  const options: EmailClientOptions = {
+    retryOptions: { maxRetries: 0 },
+    redirectOptions: { maxRetries: 0 },
+    allowInsecureConnection: local,
+    additionalPolicies: [rejectLateRequest],
+  };
+  if ("connectionString" in access) return new EmailClient(access.connectionString, options);
+  return new EmailClient(access.endpoint, local ? { key: localAccessKey } : access.credential, options);
+}
+
+function endpointOf(access: ServiceAccess): string {
+  if ("endpoint" in access) return access.endpoint;
+  return /(?:^|;)\s*endpoint=([^;]+)/i.exec(access.connectionString)?.[1] ?? "";
+}
+
+/** A 2xx response, or the 404 of a status query. */
+interface MailResponse {
+  readonly httpStatus: number;
+  readonly body?: {
+    readonly id?: unknown;
+    readonly status?: unknown;
+    readonly error?: { readonly code?: unknown } | undefined;
+  };
+}
+
+/**
+ * Starts the SDK's long-running operation and returns its first response: to the POST or, for a resumed operation, to
+ * the status query. Then aborts it: the SDK would poll at once, and a failed poll would look like a failed send.
+ */
+async function readFirstResponse(
+  client: EmailClient,
+  message: EmailMessage,
+  options: EmailSendOptionalParams,
+  limit: AbortSignal,
+): Promise<MailResponse> {
+  const stop = new AbortController();
+  let first: MailResponse | undefined;
+  try {
+    await client.beginSend(message, {
+      ...options,
+      abortSignal: AbortSignal.any([stop.signal, limit]),
+      onResponse: ({ status, parsedBody }) => {
+        const missing = status === 404 && options.resumeFrom !== undefined;
+        if (status < 300 || missing) first ??= { httpStatus: status, body: parsedBody };
+        stop.abort();
+      },
+    });
+  } catch (error) {
+    if (first === undefined) throw error;
+  }
+  if (first === undefined) throw new Error("The mail SDK returned no response");
+  return first;
+}

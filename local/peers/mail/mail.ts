@@ -101,8 +101,7 @@ export async function startMail({
   const peer = await startPeer("mail", {
     port,
     handle: call => {
-      if (!/^Bearer \S/.test(call.headers.authorization ?? "") && !isSigned(call, accessKey))
-        throw refused(401, "Denied", "Denied by the resource provider.");
+      if (!isSigned(call, accessKey)) throw refused(401, "Denied", "Denied by the resource provider.");
       if (!call.query.has("api-version")) throw refused(400, "MissingApiVersionParameter", "api-version is missing");
       if (call.method === "POST" && call.path === "/emails:send") return send(call);
       const [, id] = /^\/emails\/operations\/([^/]+)$/.exec(call.path) ?? [];

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { openMailer } from "../../../../lib/platform/azure/mailer.ts";
-import { localCredential } from "../../../../lib/platform/azure/services.ts";
+import { localAccessKey, localCredential } from "../../../../lib/platform/azure/services.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
 import type { Mailer } from "../../../../lib/platform/mail.ts";
 import type { PeerFailure } from "../../../../lib/platform/peer-failure.ts";
@@ -10,9 +10,7 @@ import { type HttpAnswer, startPeer } from "../../../../local/peers/peer.ts";
 
 const sender = "keys@example.com";
 const now = () => "2026-11-21T13:00:00.000Z";
-const credential = localCredential;
-const tools = { fetch: globalThis.fetch, random: (size: number) => new Uint8Array(size), sleep: async () => {} };
-const limits = { sender, now, timeoutMs: 20_000, credential, ...tools };
+const limits = { sender, now, timeoutMs: 20_000 };
 const pinMail = () => ({
   to: ["desk@example.com", "second@example.com"],
   subject: "Your key",
@@ -25,8 +23,8 @@ let service: MailService;
 let mailer: Mailer;
 
 beforeAll(async () => {
-  service = await startMail({ accessKey: "b3RoZXI=" });
-  mailer = openMailer({ endpoint: service.url, ...limits });
+  service = await startMail({ accessKey: localAccessKey });
+  mailer = openMailer({ connectionString: service.connectionString, ...limits });
 });
 afterAll(() => service.close());
 beforeEach(() => {
@@ -39,7 +37,7 @@ beforeEach(() => {
 const answeredBy = async (answer: HttpAnswer, use: (mailer: Mailer, asked: () => number) => Promise<void>) => {
   const peer = await startPeer("mail", { handle: () => answer });
   try {
-    await use(openMailer({ endpoint: peer.url, ...limits }), () => peer.requests().length);
+    await use(openMailer({ endpoint: peer.url, credential: localCredential, ...limits }), () => peer.requests().length);
   } finally {
     await peer.close();
   }
@@ -84,7 +82,7 @@ describe("a PIN email", () => {
 
   test("is unanswered when the call's time is over", async () => {
     service.fail({ kind: "hang" });
-    const hurried = openMailer({ endpoint: service.url, ...limits, timeoutMs: 500 });
+    const hurried = openMailer({ connectionString: service.connectionString, ...limits, timeoutMs: 500 });
     await expect(hurried.send(pinMail())).rejects.toMatchObject({ kind: "unanswered" });
     expect(service.requests()).toHaveLength(1);
   });
@@ -116,36 +114,12 @@ describe("a PIN email", () => {
     expect(everyTextOf(error as Error)).not.toMatch(/example\.com|314159/);
   });
 
-  test("is not sent with a token that the service does not accept", async () => {
-    const fetch: typeof globalThis.fetch = (url, init) => {
-      const headers = new Headers(init?.headers);
-      headers.delete("authorization");
-      return globalThis.fetch(url, { ...init, headers });
-    };
-    await expect(openMailer({ endpoint: service.url, ...limits, fetch }).send(pinMail())).rejects.toMatchObject({
+  test("is not sent with a key that the service does not take", async () => {
+    const connectionString = `endpoint=${service.url};accesskey=b3RoZXI=`;
+    await expect(openMailer({ connectionString, ...limits }).send(pinMail())).rejects.toMatchObject({
       kind: "unauthorized",
       code: "Denied",
     });
-  });
-
-  test("has the token of the app's identity for the mail service", async () => {
-    const asked: { readonly scope: unknown; readonly authorization: string | null }[] = [];
-    let scope: unknown;
-    const identity = {
-      getToken: async (wanted: unknown) => {
-        scope = wanted;
-        return { token: "of the identity", expiresOnTimestamp: 8.64e15 };
-      },
-    };
-    const fetch: typeof globalThis.fetch = async (_, init) => {
-      asked.push({ scope, authorization: new Headers(init?.headers).get("authorization") });
-      return Response.json({ id: "accepted" }, { status: 202 });
-    };
-    const endpoint = "https://mail.example";
-    await openMailer({ ...limits, endpoint, credential: identity, fetch }).send(pinMail());
-    expect(asked).toEqual([
-      { scope: "https://communication.azure.com//.default", authorization: "Bearer of the identity" },
-    ]);
   });
 
   test("does not follow a redirect", async () => {
@@ -158,10 +132,10 @@ describe("a PIN email", () => {
   test("was not sent where nothing listens, nor where the service's identity gives no token", async () => {
     const gone = await startPeer("gone", { handle: () => undefined });
     await gone.close();
-    const noIdentity = { getToken: () => Promise.reject(new Fault("unavailable", "no identity")) };
+    const credential = { getToken: () => Promise.reject(new Fault("unavailable", "no identity")) };
     const unreachable: readonly Parameters<typeof openMailer>[0][] = [
-      { ...limits, endpoint: gone.url },
-      { ...limits, endpoint: "https://mail.example", credential: noIdentity },
+      { endpoint: gone.url, credential: localCredential, ...limits },
+      { endpoint: "https://mail.example", credential, ...limits },
     ];
     for (const options of unreachable)
       await expect(openMailer(options).send(pinMail())).rejects.toMatchObject({ kind: "unreachable" });
@@ -170,14 +144,19 @@ describe("a PIN email", () => {
   test("is not sent by a process that was stopped meanwhile for longer than the call may take", async () => {
     const times = ["2026-11-21T13:00:00.000Z", "2026-11-21T13:00:20.000Z"];
     const stopped = { ...limits, now: () => times.shift() ?? "2026-11-21T13:00:20.000Z" };
-    await expect(openMailer({ endpoint: service.url, ...stopped }).send(pinMail())).rejects.toMatchObject({
+    const { connectionString } = service;
+    await expect(openMailer({ connectionString, ...stopped }).send(pinMail())).rejects.toMatchObject({
       kind: "unreachable",
     });
     expect(service.requests()).toEqual([]);
   });
 
   test("never leaves without TLS, this machine excepted", () => {
-    expect(() => openMailer({ endpoint: "http://mail.example", ...limits })).toThrow(/refused/);
+    const endpoint = "http://mail.example";
+    expect(() => openMailer({ endpoint, credential: localCredential, ...limits })).toThrow(/refused/);
+    expect(() => openMailer({ connectionString: `endpoint=${endpoint}/;accesskey=eA==`, ...limits })).toThrow(
+      /refused/,
+    );
   });
 });
 

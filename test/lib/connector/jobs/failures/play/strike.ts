@@ -8,7 +8,7 @@ const forEver = 1000;
 /** Makes the step's calls fail until `recover`. @returns what a connector needs for that */
 export async function strike(stage: Stage, { at }: Step, { by }: Failure): Promise<ConnectorOptions> {
   const peer = stage.peers[at.peer];
-  if (by === "away") return awayPeer(stage.peers, at);
+  if (by === "away") return at.peer === "mail" ? awayMail(stage.peers) : awayPeer(stage.peers, at);
   if ("begin" in by) {
     await by.begin(stage);
     return {};
@@ -37,4 +37,9 @@ function awayPeer(peers: Peers, { peer, method, path, after = 0 }: Step["at"]): 
       return fetch(fits && before-- <= 0 ? deadAddress + url.pathname : input, init);
     },
   };
+}
+
+/** The SDK of the mail service makes its calls itself. */
+function awayMail({ mail }: Peers): ConnectorOptions {
+  return { settings: { EMAIL_CONNECTION_STRING: mail.connectionString.replace(mail.url, deadAddress) } };
 }
