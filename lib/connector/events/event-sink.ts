@@ -5,7 +5,8 @@ import { callPeer, type PeerTools } from "../../platform/call-peer.ts";
 import { PeerFailure } from "../../platform/peer-failure.ts";
 import type { Instant } from "../../platform/time.ts";
 import type { EventType } from "../model/states.ts";
-import { type CloudEvent, eventContentType } from "./cloud-event.ts";
+import { eventContentType } from "./cloud-event.ts";
+import type { CloudEvent } from "./cloud-event-schemas.ts";
 import type { SinkState, sinkStates } from "./event-rows.table.ts";
 
 /** An external system to which events are sent. */

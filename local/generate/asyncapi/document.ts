@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import * as z from "zod";
-import { cloudEventOf, cloudEventSchemas } from "../../../lib/connector/events/cloud-event.ts";
+import { cloudEventOf } from "../../../lib/connector/events/cloud-event.ts";
+import { cloudEventSchemas } from "../../../lib/connector/events/cloud-event-schemas.ts";
 import { type EventType, eventTypes } from "../../../lib/connector/model/states.ts";
 import { version } from "../../../lib/platform/settings/deployment-settings.ts";
 import { type Json, ref, tidy } from "../openapi/schemas.ts";

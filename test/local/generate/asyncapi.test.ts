@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { cloudEventSchemas } from "../../../lib/connector/events/cloud-event.ts";
+import { cloudEventSchemas } from "../../../lib/connector/events/cloud-event-schemas.ts";
 import { eventTypes } from "../../../lib/connector/model/states.ts";
 import { asyncapiFiles } from "../../../local/generate/asyncapi/document.ts";
 import { eventHeaders } from "../../../local/generate/asyncapi/headers.ts";

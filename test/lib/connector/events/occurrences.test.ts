@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { cloudEventOf, cloudEventSchemas } from "../../../../lib/connector/events/cloud-event.ts";
+import { cloudEventOf } from "../../../../lib/connector/events/cloud-event.ts";
+import { cloudEventSchemas } from "../../../../lib/connector/events/cloud-event-schemas.ts";
 import { eventId, type Occurrence } from "../../../../lib/connector/events/event.ts";
 import { occurrencesBetween } from "../../../../lib/connector/events/occurrences.ts";
 import type { CredentialRequest, Delivery, Shipment } from "../../../../lib/connector/model/request.ts";

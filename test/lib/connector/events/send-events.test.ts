@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
 import { eraseRecipient } from "../../../../lib/connector/cancel/erase-recipient.ts";
-import { cloudEventSchemas } from "../../../../lib/connector/events/cloud-event.ts";
+import { cloudEventSchemas } from "../../../../lib/connector/events/cloud-event-schemas.ts";
 import { pauseSink } from "../../../../lib/connector/events/deliver-events.ts";
 import { withTime } from "../../../../lib/connector/events/event.ts";
 import { readEvents } from "../../../../lib/connector/events/read-events.ts";
