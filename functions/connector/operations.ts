@@ -6,15 +6,16 @@ import { endpoint } from "../../lib/platform/http/endpoint.ts";
 import { runJob } from "../../lib/platform/http/job.ts";
 import type { ConnectorContext } from "./context.ts";
 
-/** Identical in both versions (specification section 9). */
+/** Runs the job of shipments now (specification section 9). Version 1 differs in path and tag only. */
 export const processShipmentsNow = endpoint({
   routes: ["GET /v2/operations/process-shipments"],
   access: "caller",
   tag: "Jobs",
-  summary: "Retrieve and process shipment responses now",
+  summary: "Process shipments now",
   description:
-    "Runs the job that asks the delivery service for shipments and reads the responses of the key maker, for all " +
-    "shipments, now instead of at its next scheduled time. Returns when the job is done.",
+    "Runs the job that asks the delivery service for open shipments and reads the responses of the key maker, activates " +
+    "version 1 security keys and sends their PIN emails, and tracks shipments that are due, now instead of at its next " +
+    "scheduled time. Returns when the job is done. After 100 seconds it starts no further work.",
   answers: { 204: { description: "Done." } },
   handle: async (_, context: ConnectorContext) => {
     await runJob("processShipments", "call", context.log, () => processShipments("on_demand", context));
@@ -22,12 +23,16 @@ export const processShipmentsNow = endpoint({
   },
 });
 
-/** The same in version 1 (specification section 9). */
 export const processShipmentsNowV1: typeof processShipmentsNow = {
   ...processShipmentsNow,
   tag: "Version 1",
   routes: ["GET /v1/operations/process-shipments"],
 };
+
+const processing =
+  "Runs the job that asks for the responses of authenticators, activates credentials at the identity providers, sends PIN " +
+  "emails, reconciles interrupted requests, continues cancels and revokes replaced security keys, for all requests, now " +
+  "instead of at its next scheduled time. Returns when the job is done. After 100 seconds it starts no further work.";
 
 const count = (description: string) => z.int().min(0).meta({ description });
 
@@ -44,16 +49,13 @@ const processedV2 = z.lazy(() =>
   }),
 );
 
-/** Specification section 4; decisions C2, C15. */
+/** Runs the job of credential requests now, and returns what it did (specification section 4, C2, C15). */
 export const processCredentialRequestsNow = endpoint({
   routes: ["POST /v2/operations/process-credential-requests"],
   access: "caller",
   tag: "Jobs",
   summary: "Activate credentials and send PIN emails now",
-  description:
-    "Runs the job that asks for the responses of authenticators, activates credentials at the identity providers and " +
-    "sends PIN emails, for all requests, now instead of at its next scheduled time. Returns when the job is done, after " +
-    "at most 100 seconds. Work for an external system that throttles or is not responding stays due.",
+  description: `${processing} Work for an external system that throttles or is not responding stays due.`,
   answers: { 200: { description: "What was done.", schema: processedV2 } },
   handle: async (_, context: ConnectorContext) => {
     const work = () => processCredentialRequests("on_demand", context);
@@ -62,15 +64,13 @@ export const processCredentialRequestsNow = endpoint({
   },
 });
 
-/** Specification section 4; decision C15. */
+/** The same in version 1, without a body (specification section 4, C15). */
 export const processCredentialRequestsNowV1 = endpoint({
   routes: ["POST /v1/operations/process-credential-requests"],
   access: "caller",
   tag: "Version 1",
   summary: "Activate credentials and send PIN emails now",
-  description:
-    "Runs the job that activates credentials at the identity providers and sends PIN emails, for all requests, now " +
-    "instead of at its next scheduled time.",
+  description: processing,
   answers: { 204: { description: "Done." } },
   handle: async (_, context: ConnectorContext) => {
     await runJob("processCredentialRequests", "call", context.log, () =>

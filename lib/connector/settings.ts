@@ -4,7 +4,8 @@ import { isAddress, setting } from "../platform/settings/setting.ts";
 import { days, hours, seconds } from "../platform/time.ts";
 import { eventSettings } from "./event-settings.ts";
 import { idpId } from "./idp/kind.ts";
-import { idpKinds, idpVariableSettings, isHostEntry, vendorHosts } from "./idp/kinds.ts";
+import { idpKinds, idpVariableSettings } from "./idp/kinds.ts";
+import { isHostEntry, vendorHosts } from "./idp/secret-hosts.ts";
 import { fixedIntervals, type Intervals } from "./model/intervals.ts";
 import { lossActions } from "./model/shipment.ts";
 

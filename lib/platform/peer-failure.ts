@@ -8,8 +8,8 @@ import { between, type Now } from "./time.ts";
  * - `unreachable`: no connection was made, so the peer received nothing
  * - `unanswered`: the peer may have done the work (time-out, connection lost after the first byte, 3xx, 408, 5xx,
  *   unreadable 2xx)
- * - `throttled`: 429, or 503 with Retry-After: try again later
- * - `unauthorized`: 401 or 403: the connector's credentials were rejected, not this call
+ * - `throttled`: 429, or 503 with Retry-After: try again later. After a 503 the work may be done (`mayBeDone`)
+ * - `unauthorized`: 401 or 403: our credentials were rejected; a 403 of an IdP may concern one user only
  * - `missing`: 404
  * - `refused`: any other 4xx; a repeat does not help
  */
@@ -19,7 +19,7 @@ interface PeerFailureDetails {
   readonly status?: number | undefined;
   /** Seconds, from Retry-After (both forms of RFC 9110 section 10.2.3). */
   readonly retryAfterSeconds?: number | undefined;
-  /** The peer's own error code and text, for `error_data` and `error_message`. Cut to 500 characters on one line. */
+  /** The peer's own error code and text. Cut to 500 characters on one line. */
   readonly code?: unknown;
   readonly detail?: unknown;
   /** The id by which the peer's support finds the call. */

@@ -14,7 +14,7 @@ import { type CallContext, type Endpoint, endpoint } from "../../../lib/platform
 import type { AuthContext } from "../context.ts";
 import { optionalFlag, optionalOtp, optionalText } from "../inputs.ts";
 
-/** The fields of authenticate and login, all optional (specification section 4). */
+/** The fields of authenticate, all optional (specification section 4); login adds `remember_device`. */
 export const credentials = z
   .object({
     username: optionalText("The username. Optional if the deployment identifies users by OTP."),
@@ -61,14 +61,14 @@ export const authenticate = endpoint({
   },
 });
 
-const withAnyProof = endpoint({
+const passwordEndpoint = endpoint({
   routes: ["POST /password", "GET /password"],
   access: "optional_session",
   tag: "Credentials",
   summary: "Change the password",
   description:
     "Sets a new password for the user of the session. Requires the current password, and a new OTP if the user's " +
-    "sign-in needs one. All other sessions of the user end.\n\nWithout a session it sets the password of a user who has " +
+    "sign-in needs one. All other sessions of the user end.\n\nWith `code` or `token` a session is ignored. A `code` sets the password of a user who has " +
     "the one-time `code` of a reset, with the `username`, and with an OTP where a sign-in needs one; or of a user whose " +
     "login was answered with `password_change_required`, with the `token` of that answer. Each works once. No session " +
     "is created: sign in with the new password.",
@@ -105,14 +105,14 @@ const withAnyProof = endpoint({
 
 /**
  * Changes the password of the session's user (specification section 4, rules 3 and 4), or of a user who has a code or a
- * token (A24). A call with none of them is refused before its fields are looked at.
+ * token (A24). A call with none of them gets 401 before its fields are validated.
  */
 export const changePassword: Endpoint<AuthContext, LiveSession> = {
-  ...withAnyProof,
+  ...passwordEndpoint,
   run: async (raw, context, identity) => {
     const { code, token } = raw.body as Readonly<Record<string, unknown>>;
     if (identity.session === undefined && !code && !token) throw sessionRequired();
-    return withAnyProof.run(raw, context, identity);
+    return passwordEndpoint.run(raw, context, identity);
   },
 };
 

@@ -129,14 +129,14 @@ const query = z.object({
   enabled: optionalFlag("Only enabled otpkeys, or only disabled ones."),
   stopped: optionalFlag("Only otpkeys that wrong OTPs stopped, or only others."),
   assigned: optionalFlag(
-    "Only otpkeys that a user has, or only those of the stock. An assignment that failed half-way counts for an hour.",
+    "Only otpkeys that a user has, or only those that no user has. An assignment that failed half-way counts for an hour.",
   ),
   $prefix: z
     .string()
     .transform(text => parsePrefix(text) ?? "")
     .refine(text => text !== "", { error: `must be 1 to ${prefixMaxLength} letters and digits` })
     .optional()
-    .describe("Beginning of the prefix."),
+    .describe("Only otpkeys whose prefix begins with this text."),
   unused_since: pastTime("Only otpkeys that were created before this time and have had no valid OTP since."),
 });
 
@@ -158,6 +158,7 @@ export const listOtpkeys = endpoint({
     { call },
   ) => {
     const { otpkeys, coreUrl, now } = context;
+    // Throws for a parameter that is not one of the query.
     otherParameters(call, query, () => true);
     requirePast("unused_since", unused_since, now());
     const filter = omitUndefined({ enabled, stopped, assigned, beginning, unusedSince: unused_since });

@@ -15,15 +15,18 @@ const issued = z
   })
   .meta({ id: "PasswordCode" });
 
-/** Sets a user's password and ends the user's sessions (specification section 4), or issues a code for it (A24). */
+/**
+ * Sets a user's password and ends the user's sessions (specification section 4), or issues a one-time code with which
+ * the user sets one (A24).
+ */
 export const resetPassword = endpoint({
   ...ofUser,
   routes: ["POST /users/{user}/reset"],
   role: "admin",
   summary: "Set a user's password and end the user's sessions",
   description:
-    "Sets a new password without the current one, and ends the sessions of the user. An empty password means that " +
-    "the user cannot sign in with a password. With `must_change` the user has to change it before the next session." +
+    "Sets a new password without the current one, and ends the user's sessions and the lock of the username. An empty " +
+    "password means that the user cannot sign in with a password. With `must_change` the user has to change it before the next session." +
     "\n\nWith `issue_code` and without a password, the old password ends, and the answer is a one-time code, with " +
     "which the user sets a password that no one else knows: `POST /client/password` with `username`, `code` and " +
     "`newpass`, and an OTP where a sign-in needs one. The code is accepted once, for an hour and five tries. Another " +
@@ -107,8 +110,8 @@ export const endSessions = endpoint({
   role: "support",
   summary: "End all sessions of a user",
   description:
-    "Signs the user out everywhere. The user can sign in again at once; to prevent that, set a new password or " +
-    "disable the OTP key first.",
+    "Signs the user out everywhere, and ends the device tokens. The user can sign in again at once; to prevent that, " +
+    "disable the user or set a new password.",
   answers: { 204: { description: "Ended." } },
   handle: ({ params }, context: AuthContext) => noContentAfter(access.endSessions(params.user, context)),
 });
@@ -127,7 +130,7 @@ export const getLock = endpoint({
   ...ofUser,
   routes: ["GET /users/{user}/lock"],
   role: "read",
-  summary: "View the failed attempts of a username",
+  summary: "View the lock of a username",
   description:
     "Returns how often sign-ins with the username have failed, and until when the username is locked. Also accepts " +
     "an unknown username, because that can be locked too. `unlock` ends the lock.",
@@ -143,14 +146,14 @@ export const getLock = endpoint({
   },
 });
 
-/** Clears the throttle of a username, also of an unknown one, because that can be locked too (A10). */
+/** Ends the lock of a username, also of an unknown one, because that can be locked too (A10). */
 export const unlockUser = endpoint({
   ...ofUser,
   routes: ["POST /users/{user}/unlock"],
   role: "support",
-  summary: "Clear the failed attempts of a username",
+  summary: "End the lock of a username",
   description:
-    "After several failed sign-ins a username has to wait before the next attempt. This call ends the wait. It " +
+    "Several failed sign-ins lock a username for a while. This call ends the lock, and clears the failed sign-ins. It " +
     "also accepts a username that no user has, because such a name can be locked too.",
   answers: { 204: { description: "Unlocked." } },
   handle: ({ params }, context: AuthContext) => noContentAfter(access.unlockUser(params.user, context)),

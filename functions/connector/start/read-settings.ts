@@ -1,13 +1,7 @@
 import type * as z from "zod";
 import type { readIdpFile } from "../../../lib/connector/idp/idp-file.ts";
-import {
-  type AnyIdpKind,
-  type IdpConfigurations,
-  idpKinds,
-  secretHostProblems,
-  variablesOf,
-  withoutLoopback,
-} from "../../../lib/connector/idp/kinds.ts";
+import { type AnyIdpKind, type IdpConfigurations, idpKinds, variablesOf } from "../../../lib/connector/idp/kinds.ts";
+import { secretHostProblems, withoutLoopback } from "../../../lib/connector/idp/secret-hosts.ts";
 import { type ConnectorSettings, connectorSettings } from "../../../lib/connector/settings.ts";
 import type { Problem } from "../../../lib/platform/fault.ts";
 import { deploymentSettings } from "../../../lib/platform/settings/deployment-settings.ts";

@@ -143,6 +143,6 @@ async function isFree({ key, userIds }: KeyHolders, user: User, { users }: AuthD
 
 /** Checks an OTP of a free key. That of another one is neither checked nor used up. */
 function checkFreeKey(otp: string, { all, free }: FoundKeys, deps: AuthDeps): Promise<OtpResult> {
-  const assigned = free.map(({ value: { prefix, id } }) => ({ prefix, id }));
-  return checkOtp(otp, all, { assigned, isCounted: true, onlyAssigned: true }, deps);
+  const accepted = free.map(({ value: { prefix, id } }) => ({ prefix, id }));
+  return checkOtp(otp, all, { accepted, isCounted: true, onlyAccepted: true }, deps);
 }

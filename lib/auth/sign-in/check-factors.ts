@@ -71,7 +71,9 @@ export async function checkFactors(
   const isSatisfied =
     user !== undefined && !isDisabled && isPasswordSatisfied(deps.rules, { password: passwordFact, userHasPassword });
   const result =
-    otp === undefined ? undefined : await checkOtp(otp, candidates, { assigned, isCounted: isSatisfied }, deps);
+    otp === undefined
+      ? undefined
+      : await checkOtp(otp, candidates, { accepted: assigned, isCounted: isSatisfied }, deps);
   return {
     facts: {
       isDisabled,
@@ -79,7 +81,7 @@ export async function checkFactors(
       userHasPassword,
       isPasswordEnded: deps.hasher.hasEnded(stored),
       mustChange: stored?.mustChange === true,
-      otp: result === undefined ? "absent" : result.isGenuine ? "valid" : "refused",
+      otp: result === undefined ? "absent" : result.isAccepted ? "valid" : "refused",
       userHasSecondFactor,
     },
     ...(result && { otp: result }),

@@ -17,8 +17,8 @@ export interface OtpResult {
   readonly outcome: Exclude<KeyVerdict["outcome"], "unavailable"> | "unknown_key" | "not_assigned";
   /** The OTP key that the OTP belongs to. */
   readonly key?: AssignedKey;
-  /** Whether the OTP is valid, and its OTP key is one of the named user. */
-  readonly isGenuine?: boolean;
+  /** Whether the OTP is valid, and its OTP key is one of the accepted ones. */
+  readonly isAccepted?: boolean;
   /** Whether the row of the OTP key was written. */
   readonly written: boolean;
   /** Whether the OTP was a temporary code. */
@@ -44,40 +44,41 @@ export async function readCandidates(otp: string, { otpkeys }: Pick<AuthDeps, "o
 /**
  * Checks an OTP. A genuine OTP is used up, whether or not the sign-in succeeds (A5). The counter is saved by
  * compare-and-swap before the result is returned; after a conflict the check is repeated on the new row, so that one
- * OTP passes once (A8). An OTP of a guessable kind changes nothing, and is sent to no validation server, unless the
- * named user has its key: otherwise any caller could use up the OTPs of other users.
+ * OTP passes once (A8). An OTP that can be guessed, or that a validation server checks, is not checked unless its
+ * OTP key is accepted: otherwise any caller could use up the OTPs of other users.
  * Throws Fault `unavailable` if no validation server responds.
- * @param assigned OTP keys of the named user; they are tried before other keys that match the OTP
- * @param isCounted whether a wrong OTP counts against its OTP key, if the named user has it (A12)
- * @param onlyAssigned whether no OTP of another key is checked, not even of a kind that cannot be guessed
+ * @param accepted the OTP keys whose OTPs count: the user's or, at a self-assignment, those that no other user has. They
+ * are tried before other keys that match the OTP
+ * @param isCounted whether a wrong OTP of an accepted OTP key counts against the key (A12)
+ * @param onlyAccepted whether no OTP of another key is checked, not even of a kind that cannot be guessed
  */
 export async function checkOtp(
   otp: string,
   candidates: OtpCandidates,
   {
-    assigned,
+    accepted,
     isCounted,
-    onlyAssigned = false,
-  }: { assigned: readonly AssignedKey[]; isCounted: boolean; onlyAssigned?: boolean },
+    onlyAccepted = false,
+  }: { accepted: readonly AssignedKey[]; isCounted: boolean; onlyAccepted?: boolean },
   deps: AuthDeps,
 ): Promise<OtpResult> {
   /** A second query would answer REPLAYED_OTP, so a retry takes the verdict of the first. */
   const queried = new Map<number, Promise<CodeDecision>>();
   let keys = candidates;
   return retryOnConflict(async () => {
-    const split = splitByKeys(otp, keys, assigned);
+    const split = splitByKeys(otp, keys, accepted);
     if (split === undefined) return { outcome: "unknown_key", written: false };
     const { stored, code, isTemporary } = split;
     const key = { prefix: stored.value.prefix, id: stored.value.id };
     const found = { key, ...(isTemporary && { isTemporary }) };
-    const isAssigned = assigned.some(({ id }) => id === key.id);
-    if (!isAssigned && (isTemporary || onlyAssigned || !isUnguessable(stored.value)))
+    const isOfAccepted = accepted.some(({ id }) => id === key.id);
+    if (!isOfAccepted && (isTemporary || onlyAccepted || !canCheckForAnyUser(stored.value)))
       return { outcome: "not_assigned", ...found, written: false };
     const decision = isTemporary
       ? decideTemporaryCode(stored.value.temporaryCode, code, deps.now())
       : await decide(code, stored.value, deps, queried);
     const { outcome, next } = toVerdict(stored.value, decision, {
-      isCounted: isCounted && isAssigned,
+      isCounted: isCounted && isOfAccepted,
       stopAfter: deps.rules.keyStopFailures,
       isTemporary,
       now: deps.now(),
@@ -86,7 +87,7 @@ export async function checkOtp(
     if (next === undefined) return { outcome, ...found, written: false };
     if ((await deps.otpkeys.save(stored, next)) !== undefined) {
       if (next.stopped && !stored.value.stopped) deps.log.warn("otpkey_stopped", { prefix: key.prefix });
-      return { outcome, ...found, isGenuine: isAssigned && outcome === "valid", written: true };
+      return { outcome, ...found, isAccepted: isOfAccepted && outcome === "valid", written: true };
     }
     keys = await readCandidates(otp, deps);
     return conflict;
@@ -94,7 +95,7 @@ export async function checkOtp(
 }
 
 /** Whether this service checks the OTPs of the key, and they cannot be guessed. */
-function isUnguessable({ kind: name }: OtpKey): boolean {
+function canCheckForAnyUser({ kind: name }: OtpKey): boolean {
   const kind = name && otpKind(name);
   return kind?.checkedBy === "authentication-server" && !kind.isGuessable;
 }
@@ -107,21 +108,21 @@ const noServerResponds = (): Fault =>
     retryAfterSeconds,
   });
 
-interface KeyCut {
+interface SplitByKey {
   readonly stored: Stored<OtpKey>;
   readonly code: string;
   /** Whether it is a temporary code, and no OTP of the key. */
   readonly isTemporary: boolean;
 }
 
-/** Splits the OTP by the keys of the named user, else by any key. */
-function splitByKeys(otp: string, keys: OtpCandidates, assigned: readonly AssignedKey[]): KeyCut | undefined {
+/** Splits the OTP by the accepted keys, else by any key. */
+function splitByKeys(otp: string, keys: OtpCandidates, accepted: readonly AssignedKey[]): SplitByKey | undefined {
   const temporary = splitTemporaryOtp(otp);
   if (temporary !== undefined) {
     const stored = keys.find(({ value }) => value.prefix === temporary.prefix);
     return stored && { stored, code: temporary.code, isTemporary: true };
   }
-  const own = keys.filter(({ value }) => assigned.some(({ id }) => id === value.id));
+  const own = keys.filter(({ value }) => accepted.some(({ id }) => id === value.id));
   const split = splitOtp(otp, own) ?? splitOtp(otp, keys);
   return split && { stored: split.key, code: split.code, isTemporary: false };
 }

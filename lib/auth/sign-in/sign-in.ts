@@ -80,7 +80,7 @@ async function refuseUnidentified(progress: SignInProgress, hashSlot: HashSlot, 
     passwordCode !== undefined ? pad() : password !== undefined && deps.hasher.verify(password, undefined, hashSlot),
     otp === undefined && deps.rules.otpPolicy === "when-assigned" && pad(),
   ]);
-  const noKeys = { assigned: [], isCounted: false };
+  const noKeys = { accepted: [], isCounted: false };
   const result = otp === undefined ? undefined : await checkOtp(otp, candidates, noKeys, deps);
   if (result?.written === false) await pad();
   await pad();

@@ -38,6 +38,6 @@ export async function validateFactors(userRef: UserRef, given: Given, deps: Auth
 async function check({ password, otp }: Given, user: User, candidates: OtpCandidates, deps: AuthDeps) {
   // The password first: if its check fails with an error, as on an overloaded host, the OTP is not used up.
   const validPassword = user.password !== undefined && password ? await deps.hasher.verify(password, user) : false;
-  const result = otp ? await checkOtp(otp, candidates, { assigned: user.otpkeys, isCounted: false }, deps) : undefined;
-  return { validPassword, validOtp: result?.isGenuine === true, result };
+  const result = otp ? await checkOtp(otp, candidates, { accepted: user.otpkeys, isCounted: false }, deps) : undefined;
+  return { validPassword, validOtp: result?.isAccepted === true, result };
 }

@@ -35,8 +35,8 @@ export function pollAuthenticator(
       } catch (error) {
         if (!(error instanceof PeerFailure)) throw error;
         const outcome = afterFailure(key.id, error, deps);
-        const isRefused = error.kind === "unauthorized";
-        return { next: () => finish(outcome, key, false), failure: error, isRefused };
+        const isUnauthorized = error.kind === "unauthorized";
+        return { next: () => finish(outcome, key, false), failure: error, isUnauthorized };
       }
     },
   };

@@ -59,10 +59,10 @@ async function recordOrderIntent(
   deps: ConnectorDeps,
 ): Promise<LoadedRequest> {
   const request = { ...loaded.request, delivery: { sentAt: intentAt } };
-  const stored = loaded.keys.every(({ credentials }) =>
+  const hasStoredKeys = loaded.keys.every(({ credentials }) =>
     credentials.every(({ responseKey }) => responseKey !== undefined),
   );
-  const changes = { request, ...(stored ? {} : { keys }) };
+  const changes = { request, ...(hasStoredKeys ? {} : { keys }) };
   let doubt: Fault | undefined;
   const onDoubt = (error: Fault) => {
     doubt = error;
@@ -71,7 +71,7 @@ async function recordOrderIntent(
   const recorded = await saveFromHandler(loaded, changes, deps, { onDoubt }).catch((error: unknown) => {
     throw isUnavailable(error) ? intentFault(error) : error;
   });
-  if (recorded === undefined) throw await compensateTooLate(request.id, stored ? [] : keys, deps);
+  if (recorded === undefined) throw await compensateTooLate(request.id, hasStoredKeys ? [] : keys, deps);
   // Storage that has just lost an answer may also lose the id of the shipment, and an order cannot be withdrawn.
   if (doubt !== undefined) throw await abortCreate(recorded, intentFault(doubt), deps);
   return recorded;
@@ -79,8 +79,8 @@ async function recordOrderIntent(
 
 /**
  * Schedules the reconciliation of an order that may exist: it is neither repeated nor compensated. Records it also in a
- * request that the job has written meanwhile: as an intent left by a crash, it would end after an hour (C6). Returns
- * the fault for the caller.
+ * request that the job has written meanwhile: without it, the job would take the
+ * intent for one that a crash left, and end the request after an hour (C6). Returns the fault for the caller.
  */
 async function leaveForReconciliation(
   loaded: LoadedRequest,
@@ -92,12 +92,12 @@ async function leaveForReconciliation(
   deps.log.error("delivery_unanswered", { credentialRequestId: id, error: cause });
   const at = plus(intentAt, deps.intervals.reconcileAfterMs);
   const due = { queue: "reconcile", at, peer: deliveryService } as const;
-  const unanswered = ({ request }: LoadedRequest): Changes | undefined => {
+  const markUnconfirmed = ({ request }: LoadedRequest): Changes | undefined => {
     if (request.delivery?.sentAt !== intentAt || !isUnconfirmed(request)) return undefined;
     const left = { ...request, delivery: { ...request.delivery, isUnanswered: true } };
     return { request: request.state === "received" ? { ...left, due, errorMessage: unconfirmedMessage } : left };
   };
-  const written = await toResult(saveChanges(loaded, unanswered, deps));
+  const written = await toResult(saveChanges(loaded, markUnconfirmed, deps));
   if ("error" in written) deps.log.error("reconcile_not_scheduled", { credentialRequestId: id, error: written.error });
   return unreconciledFault(id, cause);
 }
@@ -141,7 +141,7 @@ async function startWithShipment(
     peer: deliveryService,
   } as const;
   let latest = recorded;
-  const started = async (current: LoadedRequest): Promise<Changes | undefined> => {
+  const start = async (current: LoadedRequest): Promise<Changes | undefined> => {
     // After a conflict, which a shipment that is linked to another request causes too.
     if (current !== recorded && (await requests.requestOfShipment(shipmentId)) !== requestId)
       throw new Error("the delivery service returned the id of another request's shipment");
@@ -163,7 +163,7 @@ async function startWithShipment(
     };
   };
   // The caller does not wait for the removal of the former index rows: a job sweeps rows that remain.
-  const saved = await saveChanges(recorded, started, deps, { isUrgent: true });
+  const saved = await saveChanges(recorded, start, deps, { isUrgent: true });
   if (saved === undefined && shipmentIdOf(latest.request) !== shipmentId)
     log.error("shipment_after_end", { credentialRequestId: requestId, shipmentId });
   return { requestId, shipmentId };

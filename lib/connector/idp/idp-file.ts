@@ -2,7 +2,8 @@ import { isAlias, isMap, isScalar, LineCounter, type Node, parseDocument, visit 
 import type * as z from "zod";
 import type { Problem } from "../../platform/fault.ts";
 import { idpId, idpSecretName, longestIdpFile } from "./kind.ts";
-import { type AnyIdpKind, type IdpConfigurations, type IdpSettings, idpKinds, secretHostProblems } from "./kinds.ts";
+import { type AnyIdpKind, type IdpConfigurations, type IdpSettings, idpKinds } from "./kinds.ts";
+import { secretHostProblems } from "./secret-hosts.ts";
 
 /** The number of problems that are reported: one wrong indentation causes thousands. */
 const maxProblems = 200;

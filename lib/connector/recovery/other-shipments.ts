@@ -56,12 +56,12 @@ const maxCalls = 3;
 /**
  * What the delivery service says of shipments that it returned in earlier runs:
  * - `knows_others`: it knows one, so it has deleted the shipments that it does not know.
- * - `knows_none`: it knows none of those that were asked for, or there are none. Probably its address or the
- *   organization of the connector's token is wrong.
+ * - `knows_none`: it returned none of those that were asked for, and did answer for one, or there are none to ask for.
+ *   Probably its address or the organization of the connector's token is wrong.
  * - `unauthorized`: it does not accept the connector.
- * - `not_known`: it is not responding.
+ * - `undecided`: no call got an answer of the service itself, or the run must not call it.
  */
-type ProbeResult = "knows_others" | "knows_none" | "unauthorized" | "not_known";
+type ProbeResult = "knows_others" | "knows_none" | "unauthorized" | "undecided";
 
 /**
  * Asks the delivery service for up to three shipments of other requests, to find out what its 404s in this run mean
@@ -78,12 +78,12 @@ export async function probeOtherShipments(
   for await (const { delivery } of answeredShipments(missing.keys(), deps)) {
     const call = () => deps.delivery.getShipment(delivery.shipment.id);
     const read = await callInTurn(deliveryService, run, deps, () => callAndRecord(deliveryService, run, deps, call));
-    if (read === "deferred") return "not_known";
+    if (read === "deferred") return "undecided";
     if (!(read instanceof PeerFailure)) return "knows_others";
     if (read.kind === "unauthorized") return "unauthorized";
     if (read.isTransient || read.mayComeFromProxy) doubtful += 1;
     calls += 1;
     if (calls === maxCalls) break;
   }
-  return calls > 0 && doubtful === calls ? "not_known" : "knows_none";
+  return calls > 0 && doubtful === calls ? "undecided" : "knows_none";
 }

@@ -123,14 +123,14 @@ interface EndedCall {
   readonly peer: string;
   readonly failure?: PeerFailure | undefined;
   /** Whether the pre-registration API does not accept the connector. */
-  readonly isRefused?: boolean | undefined;
+  readonly isUnauthorized?: boolean | undefined;
   /** Whether it was a look-up before another call. A peer that answers look-ups may still fail all other calls. */
   readonly isRead?: boolean;
 }
 
 /** Stops the run's calls to a peer that has failed, and all of the host to a peer that has answered 429. */
 export function recordCall(
-  { peer, failure, isRefused = false, isRead = false }: EndedCall,
+  { peer, failure, isUnauthorized = false, isRead = false }: EndedCall,
   run: Run,
   deps: Limits & Pick<ConnectorDeps, "log">,
 ): void {
@@ -140,8 +140,8 @@ export function recordCall(
   const before = run.peers.get(peer) ?? { failures: 0, isStopped: false };
   const failuresAfterSuccess = isRead ? before.failures : 0;
   const failures = isFailureOfPeer(failure) ? before.failures + 1 : failuresAfterSuccess;
-  run.peers.set(peer, { failures, isStopped: before.isStopped || isRefused || failures >= maxFailures });
-  if (isRefused && !before.isStopped) deps.log.error("enrollment_refused", {});
+  run.peers.set(peer, { failures, isStopped: before.isStopped || isUnauthorized || failures >= maxFailures });
+  if (isUnauthorized && !before.isStopped) deps.log.error("enrollment_refused", {});
   else if (!wasStopped && isStopped(peer, run, deps)) {
     const { pausedUntil: until } = limit;
     deps.log.warn("peer_stopped", { peer, ...(until && { until }), error: failure });

@@ -30,13 +30,16 @@ export interface StepOutcome {
 interface Call {
   /** The name of the peer, by which its calls are limited. */
   readonly peer: string;
-  /** Returns the next step if the run must not call the peer. Without it, or if it returns none, the step is deferred. */
+  /**
+   * Returns the next step if the run must not call the peer and its time is not over. Without it, or if it returns none,
+   * the step is deferred.
+   */
   readonly otherwise?: () => Step | undefined | Promise<Step | undefined>;
 }
 
 /** A call to a peer that changes nothing there. It needs no lease. */
 interface PeerRead extends Call {
-  readonly read: () => Promise<CallEnd>;
+  readonly read: () => Promise<Pick<CallEnd, "next" | "failure">>;
 }
 
 /** A call to a peer that may change something there. */
@@ -60,7 +63,7 @@ export interface CallEnd {
   /** Why the call failed. */
   readonly failure?: PeerFailure | undefined;
   /** Whether the pre-registration API does not accept the connector. The run makes no more calls to it then. */
-  readonly isRefused?: boolean | undefined;
+  readonly isUnauthorized?: boolean | undefined;
   /** Set if no call was needed: nothing is learned about the peer then. */
   readonly isWithoutCall?: boolean | undefined;
 }
@@ -101,7 +104,7 @@ export async function runStep(
   let current = loaded;
   let isDeferred = false;
   while ("peer" in step) {
-    const made = await makeCall({ loaded: current, keyId, run }, step, current === loaded, deps);
+    const made = await makeCall({ loaded: current, keyId, run }, step, current !== loaded, deps);
     if (made === undefined) return undefined;
     if (made !== "deferred") {
       current = made.loaded;
@@ -123,17 +126,16 @@ export async function runStep(
 /**
  * Makes the call as soon as its peer takes another one: the lease is renewed only then, because a wait would use it up.
  * Returns undefined as `renewLease` does.
- * @param isFirst whether it is the first call of the step: it is not made when the time of the run is over, the others
- * are
+ * @param hasIntent whether this step has stored an intent: if not, the call is not made when the time of the run is over
  */
 function makeCall(
   key: KeyInRun,
   step: PeerRead | PeerCall,
-  isFirst: boolean,
+  hasIntent: boolean,
   deps: ConnectorDeps,
 ): Promise<{ readonly loaded: LoadedRequest; readonly next: CallEnd["next"] } | "deferred" | undefined> {
   const { peer } = step;
-  const mayStart = () => !isFirst || !isPastDeadline(key.run, deps);
+  const mayStart = () => hasIntent || !isPastDeadline(key.run, deps);
   const call = async () => {
     if ("read" in step) {
       const { next, failure } = await step.read();

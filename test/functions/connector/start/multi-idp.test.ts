@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest"
 import type { ConnectorContext } from "../../../../functions/connector/context.ts";
 import { connectorJobs } from "../../../../functions/connector/jobs.ts";
 import { statusV1, statusV2 } from "../../../../lib/connector/api/status.ts";
-import { vendorHosts } from "../../../../lib/connector/idp/kinds.ts";
+import { vendorHosts } from "../../../../lib/connector/idp/secret-hosts.ts";
 import { connectorSettings } from "../../../../lib/connector/settings.ts";
 import { openBlobs } from "../../../../lib/platform/azure/blobs.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";

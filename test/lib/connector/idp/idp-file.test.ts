@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { readIdpFile } from "../../../../lib/connector/idp/idp-file.ts";
 import { longestIdpFile } from "../../../../lib/connector/idp/kind.ts";
-import { vendorHosts } from "../../../../lib/connector/idp/kinds.ts";
+import { vendorHosts } from "../../../../lib/connector/idp/secret-hosts.ts";
 
 const hosts = [...vendorHosts, "*.example"];
 const read = (text: string, defaultId = "main") => readIdpFile(Buffer.from(text), defaultId, hosts);

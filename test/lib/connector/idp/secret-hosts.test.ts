@@ -1,14 +1,13 @@
 import { describe, expect, test } from "vitest";
+import { type IdpSettings, idpKinds } from "../../../../lib/connector/idp/kinds.ts";
 import {
   fetchFromSecretHosts,
-  type IdpSettings,
-  idpKinds,
   isHostEntry,
   isSecretHost,
   secretHostProblems,
   vendorHosts,
   withoutLoopback,
-} from "../../../../lib/connector/idp/kinds.ts";
+} from "../../../../lib/connector/idp/secret-hosts.ts";
 import { oddServer } from "../../../support/connector/peer-tools.ts";
 
 function parse(values: Readonly<Record<string, unknown>>): IdpSettings {

@@ -61,7 +61,7 @@ test("a peer gets no call that may outlast the lease", async () => {
 test("a peer that has refused the connector gets no call, and the failure does not say that it is slow", async () => {
   const { connector, run, compensate, calls } = await idpInTurn();
   const { context } = connector;
-  recordCall({ peer: "IdP entra", isRefused: true }, run, context);
+  recordCall({ peer: "IdP entra", isUnauthorized: true }, run, context);
   await expect(compensate()).rejects.toMatchObject({
     kind: "unreachable",
     detail: "It was not called: earlier calls of the run to it have failed.",
