@@ -15,7 +15,7 @@ import type { AuthContext } from "../context.ts";
 import { optionalFlag, optionalOtp, optionalText } from "../inputs.ts";
 
 /** The fields of authenticate, all optional (specification section 4); login adds `remember_device`. */
-export const credentials = z
+const credentials = z
   .object({
     username: optionalText("The username. Optional if the deployment identifies users by OTP."),
     password: optionalText("The password."),

@@ -141,7 +141,7 @@ const maxLinesPerFile = 1000;
 const maxCharactersPerFile = 8 * 2 ** 20;
 
 /** Returns a writer of one backup. Names of its blobs start with service and id. */
-export function backupWriter(
+function backupWriter(
   blobs: Blobs,
   { service, id, log }: { readonly service: BackupScope["service"]; readonly id: string; readonly log: Log },
 ) {

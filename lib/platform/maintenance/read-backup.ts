@@ -33,7 +33,7 @@ export const contentSchema = z.lazy(() => {
 export type Content = z.output<typeof contentSchema>;
 
 /** The content of a backup with its hash. Written last, so a backup without a manifest is unfinished. */
-export const manifestSchema = z.lazy(() => z.object({ content: z.unknown(), sha256: z.string() }));
+const manifestSchema = z.lazy(() => z.object({ content: z.unknown(), sha256: z.string() }));
 
 export const rowSchema = z.lazy(() =>
   z.object({ partitionKey: z.string(), rowKey: z.string() }).catchall(z.union([z.string(), z.number(), z.boolean()])),
