@@ -1,4 +1,4 @@
-import { createHmac, createSecretKey, hkdfSync, type KeyObject } from "node:crypto";
+import { createHash, createHmac, createSecretKey, hkdfSync, type KeyObject } from "node:crypto";
 import { CompactEncrypt, compactDecrypt, decodeProtectedHeader } from "jose";
 
 /** The versions of a secret of 32 bytes, such as the key-encryption key. */
@@ -143,3 +143,10 @@ export function keyedHash(
     return createHmac("sha256", own).update(content).digest();
   };
 }
+
+/** Returns a GUID that is derived from a text, so that a repetition on any host gets the same. */
+export const derivedGuid = (text: string): string =>
+  createHash("sha256")
+    .update(text)
+    .digest("hex")
+    .replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, "$1-$2-8$3-8$4-$5");

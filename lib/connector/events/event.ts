@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { omitUndefined } from "../../platform/collections.ts";
+import { derivedGuid } from "../../platform/crypto.ts";
 import { type Immutable, storedInstant } from "../../platform/stored.ts";
 import type { Instant } from "../../platform/time.ts";
-import { derivedGuid } from "../model/idempotency.ts";
 import { type CredentialRequest, leaseSchema, replacesSchema, trackingSchema } from "../model/request.ts";
 import { retrySchema } from "../model/retry.ts";
 import { type EventType, eventTypes, requestStates } from "../model/states.ts";

@@ -1,9 +1,9 @@
+import { derivedGuid } from "../../platform/crypto.ts";
 import type { MailStatus } from "../../platform/mail.ts";
 import { orFailure, PeerFailure } from "../../platform/peer-failure.ts";
 import { between, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { isUsable } from "../model/credential.ts";
-import { derivedGuid } from "../model/idempotency.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import { deliveryService, mailService, preRegistrationApi } from "../model/peer-names.ts";
 import { displayName, isMailable, isOnSite, type SecurityKey } from "../model/security-key.ts";
