@@ -10,7 +10,9 @@ import { type CredentialTarget, isRepairable, openIdp } from "./open-idp.ts";
 
 /**
  * Returns the step that removes a credential at its IdP. The revocation is stored already, and a removal may be
- * repeated, so an attempt without an answer needs no other record.
+ * repeated, so an attempt without an answer has no other record. If the user is stored by name and such an attempt has
+ * removed the credential, the next one cannot tell that, and ends the revocation as `revoke_failed`: see
+ * `requireUserId`.
  */
 export async function revokeCredential(target: CredentialTarget, deps: ConnectorDeps): Promise<Step> {
   const { key, index } = target;

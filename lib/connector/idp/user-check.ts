@@ -79,7 +79,8 @@ export const undefinedIfDeleted =
 
 /**
  * Concludes a revocation whose credential is not in the list of its user, so that it is gone. The name of a user who
- * was renamed may be another user's, and then the key still works: a name throws a PeerFailure `refused`.
+ * was renamed may be another user's, and then the key still works: a name throws a PeerFailure `refused`, also if an
+ * earlier attempt has removed the credential and its answer was lost.
  */
 export function requireUserId({ peer }: Pick<PeerAccess, "peer">, userId: string, vendor: string): void {
   if (isUuid(userId)) return;
