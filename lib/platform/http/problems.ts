@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { Fault, type Problem } from "../fault.ts";
+import { plainText } from "../text.ts";
 
 /**
  * Returns the result of a schema. Zod compares the `length` of every value that has one, also of an object in the place
@@ -22,10 +23,22 @@ const hasObjectAsLength = (value: unknown): boolean =>
     ([name, member]) => (name === "length" && typeof member === "object") || hasObjectAsLength(member),
   );
 
-/** Returns every invalid and unknown field of an input with the reason. Contains no values, which may be secrets. */
+/** Maximum number of reported unknown fields of an object, or ignored fields of an input. */
+const reportLimit = 20;
+
+/** Maximum length of the name of an unknown field, which the sender chose. */
+const longestName = 100;
+
+/**
+ * Returns the invalid fields of an input with the reason, and the first 20 unknown ones of each object. Contains no
+ * values, which may be secrets.
+ */
 export const problemsOf = (error: z.core.$ZodError): Problem[] =>
   error.issues.flatMap(issue => {
-    const paths = issue.code === "unrecognized_keys" ? issue.keys.map(key => [...issue.path, key]) : [issue.path];
+    const paths =
+      issue.code === "unrecognized_keys"
+        ? issue.keys.slice(0, reportLimit).map(key => [...issue.path, plainText(key, longestName) ?? ""])
+        : [issue.path];
     return paths.map(path => ({ path: pathOf(path), reason: issue.message }));
   });
 
@@ -97,9 +110,6 @@ function boundText(origin: string, comparison: string, count: number | bigint): 
 z.config({ localeError: reasonFor });
 
 type Keys = readonly PropertyKey[];
-
-/** Maximum number of reported paths. */
-const reportLimit = 20;
 
 /**
  * Returns the paths of the first 20 fields of a valid input that are not in its schema, in the input's order (G4).

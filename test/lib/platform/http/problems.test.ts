@@ -31,6 +31,14 @@ describe("problems of an input", () => {
     ]);
   });
 
+  it("are limited in number and length for the unknown fields of an object, whose names the sender chose", () => {
+    const input = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`${index}-`.padEnd(1000, "x"), 1]));
+    const problems = found(z.object({ inner: z.strictObject({}) }), { inner: input });
+    expect(problems).toHaveLength(20);
+    expect(problems[19]).toEqual({ path: `inner.${"19-".padEnd(100, "x")}`, reason: "is not a known field" });
+    expect(Math.max(...problems.map(({ path }) => path.length))).toBe("inner.".length + 100);
+  });
+
   it("have an empty path where the whole input is wrong", () => {
     expect(found(z.object({}), [])).toEqual([{ path: "", reason: "must be an object" }]);
     expect(found(z.object({}), null)).toEqual([{ path: "", reason: "must be an object" }]);
