@@ -21,8 +21,8 @@ interface Way {
 const leftMs = 120_000;
 
 /**
- * Signs a person of the tenant in. Returns what gives the current token, which is renewed; undefined without `--sign-in`. The person
- * signs in when the first token is needed.
+ * Signs a person of the tenant in. Returns what gives the current token, which is renewed; undefined without
+ * `--sign-in`. The person signs in when the first token is needed.
  * @param command for messages
  */
 export async function signInPerson(
@@ -41,8 +41,8 @@ export async function signInPerson(
 }
 
 /**
- * Returns a static API token from the environment, or from a prompt that does not show it. A token is never taken from the arguments, which
- * other users of the machine can read.
+ * Returns a static API token from the environment, or from a prompt that does not show it. A token is never taken from
+ * the arguments, which other users of the machine can read.
  * @param variable of the environment @param api for the prompt @param command for messages
  */
 export async function staticToken(variable: string, api: string, command: string): Promise<string> {
@@ -63,24 +63,27 @@ function tokensOf(credential: TokenCredential, scope: string): () => Promise<str
 }
 
 /**
- * Returns the credential of a browser sign-in. It opens a window when a token cannot be renewed without one. After a window that failed,
- * it throws that failure again and opens no other one: each call of a long run would open one.
+ * Returns the credential of a browser sign-in. It opens a window when a token cannot be renewed without one. After a
+ * sign-in that failed, it throws that failure again and opens no other window: each call of a long run would open one.
+ * Throws a failure before any window, as without a network, as it is: the next call tries again.
  */
-function oneWindow(credential: TokenCredential): TokenCredential {
+export function oneWindow(credential: TokenCredential): TokenCredential {
   let failed: Error | undefined;
   return {
     getToken: async scope => {
       if (failed !== undefined) throw failed;
       return credential.getToken(scope).catch((error: unknown) => {
+        if (!(error instanceof Error) || !failuresOfWindow.has(error.name)) throw error;
         // Without a cause, which commands would print in its place.
-        failed = new Error(
-          `The sign-in failed, start the command again: ${error instanceof Error ? error.message : error}`,
-        );
+        failed = new Error(`The sign-in failed, start the command again: ${error.message}`);
         throw failed;
       });
     },
   };
 }
+
+/** The names of the SDK's errors after which the next call would open a window. */
+const failuresOfWindow: ReadonlySet<string> = new Set(["AuthenticationError", "AuthenticationRequiredError"]);
 
 /** Asks on the terminal, which does not show what is typed. Throws if there is none. */
 async function askHidden(question: string, problem: Error): Promise<string> {
