@@ -101,32 +101,6 @@ export class RowError extends Error {
   }
 }
 
-/** Removes `readonly` at every level, because schemas do not have it. */
-type Plain<T> = T extends string | number | boolean | null | undefined
-  ? T
-  : T extends readonly (infer E)[]
-    ? Plain<E>[]
-    : T extends object
-      ? { -readonly [K in keyof T]: Plain<T[K]> }
-      : T;
-
-type Same<A, B> = (<X>() => X extends Plain<A> ? 1 : 2) extends <X>() => X extends Plain<B> ? 1 : 2 ? true : false;
-
-type Differing<A, B> = {
-  [K in (keyof A | keyof B) & string]: Same<Pick<A, K & keyof A>, Pick<B, K & keyof B>> extends true ? never : K;
-}[(keyof A | keyof B) & string];
-
-/**
- * Returns the schema as a schema of type T. Compiles only if both have exactly the same properties: a property of the
- * type alone would be lost at the first read.
- */
-export const schemaOf =
-  <T>() =>
-  <S extends z.ZodType>(
-    schema: Same<z.output<S>, T> extends true ? S : `differs in ${Differing<z.output<S>, T>}`,
-  ): z.ZodType<T> =>
-    schema as z.ZodType as z.ZodType<T>;
-
 /** Throws a `RowError` for a row of another version (G12). */
 export function checkVersion(kind: string, row: Row, version: number): void {
   const { schema } = row;
