@@ -6,9 +6,9 @@ export const requestIdPath = z.object({
 });
 
 /** The id of a shipment in a path. */
-export const shipmentIdPath = z.object({
-  shipment_id: z.string().meta({ description: "The delivery service's id." }),
-});
+export const shipmentIdPath = z.lazy(() =>
+  z.object({ shipment_id: z.string().meta({ description: "The delivery service's id." }) }),
+);
 
 /** The header of every create (C6). A comma is refused: it joins the values of a repeated header. */
 export const idempotencyKey = z.object({
