@@ -72,7 +72,7 @@ export class PeerFailure extends Error {
     return this.kind === "unanswered" || (this.status ?? 0) >= 500;
   }
 
-  /** Whether the peer itself says that it does not know what was asked for. */
+  /** Whether the peer itself reports that it does not know what was asked for. */
   get isUnknownThere(): boolean {
     return this.kind === "missing" && this.code !== undefined;
   }

@@ -79,7 +79,7 @@ export async function processSecurityKey(
   };
   const result = () => {
     measureUnsentMail(current(), deps.now());
-    addTo(counts, current(), processed);
+    countCredentials(counts, current(), processed);
     return { loaded, isDeferred };
   };
   /** Saves the security key without a change. This releases the lease and rewrites the index of due work. */
@@ -155,7 +155,7 @@ const isMailDue = ({ mail }: SecurityKey, run: Run, { now }: ConnectorDeps): boo
 const isRetryDue = (retry: Retry | undefined, run: Run, now: Instant): boolean =>
   retry === undefined || isDue({ ...retry, at: retry.nextAt }, run, now);
 
-function addTo(counts: KeyCounts, key: SecurityKey, processed: ReadonlySet<number>): void {
+function countCredentials(counts: KeyCounts, key: SecurityKey, processed: ReadonlySet<number>): void {
   counts.processed += processed.size;
   for (const index of processed) {
     const state = key.credentials[index]?.state;

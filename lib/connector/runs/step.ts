@@ -27,7 +27,7 @@ export interface StepOutcome {
   readonly change: (key: SecurityKey, request: CredentialRequest) => SecurityKey;
 }
 
-interface Call {
+interface StepCall {
   /** The name of the peer, by which its calls are limited. */
   readonly peer: string;
   /**
@@ -38,12 +38,12 @@ interface Call {
 }
 
 /** A call to a peer that changes nothing there. It needs no lease. */
-interface PeerRead extends Call {
+interface PeerRead extends StepCall {
   readonly read: () => Promise<Pick<CallEnd, "next" | "failure">>;
 }
 
 /** A call to a peer that may change something there. */
-export interface PeerCall extends Call {
+export interface PeerCall extends StepCall {
   /** The change that records the call before it is made, in the same write as the renewed lease. */
   readonly intent: (key: SecurityKey) => SecurityKey;
   /** Milliseconds that the call may take, retries included. The lease outlasts the call. */

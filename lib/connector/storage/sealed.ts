@@ -2,14 +2,14 @@ import { SealError, type Sealer } from "../../platform/crypto.ts";
 import type { Log } from "../../platform/log.ts";
 
 /** The row of a security key and the purpose of a value that is sealed in it. */
-interface SealContext {
+interface KeyValueContext {
   readonly requestId: string;
   readonly keyId: string;
   readonly purpose: string;
 }
 
 /** Returns the additional authenticated data that binds a sealed value to its row and purpose. */
-const boundTo = ({ requestId, keyId, purpose }: SealContext) => ({
+const toSealContext = ({ requestId, keyId, purpose }: KeyValueContext) => ({
   table: "credentialrequests",
   row: `${requestId}/key:${keyId}`,
   purpose,
@@ -21,8 +21,8 @@ export const pinResponseKeyPurpose = "pin-response-key";
 export const idpStatePurpose = (index: number): string => `idp-state-${index}`;
 
 /** Returns a value as JSON, sealed for its row and purpose. */
-export const seal = (value: object, context: SealContext, sealer: Sealer): Promise<string> =>
-  sealer.seal(JSON.stringify(value), boundTo(context));
+export const seal = (value: object, context: KeyValueContext, sealer: Sealer): Promise<string> =>
+  sealer.seal(JSON.stringify(value), toSealContext(context));
 
 /**
  * Returns the value that was sealed in a security key's row. Returns undefined, with an error event, if it does not
@@ -31,11 +31,11 @@ export const seal = (value: object, context: SealContext, sealer: Sealer): Promi
  */
 export async function openSealed<T>(
   sealed: string,
-  context: SealContext,
+  context: KeyValueContext,
   { sealer, log }: { readonly sealer: Sealer; readonly log: Log },
 ): Promise<T | undefined> {
   try {
-    return JSON.parse(await sealer.open(sealed, boundTo(context)));
+    return JSON.parse(await sealer.open(sealed, toSealContext(context)));
   } catch (error) {
     if (!(error instanceof SealError)) throw error;
     const { requestId: credentialRequestId, ...fields } = context;
