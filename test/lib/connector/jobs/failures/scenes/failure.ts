@@ -14,7 +14,7 @@ export const words = {
 /**
  * What can happen to a call that changes nothing: one failure for each decision that the connector makes. That every peer's client takes a
  * refused connection, a 5xx, a time-out, a response that breaks off and one that cannot be read like a lost connection:
- * idp/every-kind.test.ts, platform/peers/call-peer.test.ts.
+ * idp/every-kind.test.ts, platform/call-peer.test.ts.
  */
 export const notDone = (of: Words): readonly Failure[] => [
   ...[400, 401].map(status => ({ name: String(status), by: { kind: "refuse", status, body: of(status) } as const })),
