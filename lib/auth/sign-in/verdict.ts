@@ -29,7 +29,7 @@ interface VerdictRules {
   readonly isCounted: boolean;
   /** Number of wrong OTPs in a row that stop the key, until an administrator enables it again. */
   readonly stopAfter: number;
-  /** Whether the code was a temporary one, which is accepted while its key is disabled. */
+  /** Whether the code was a temporary one. It is checked while its key is disabled, if one was issued for the key. */
   readonly isTemporary: boolean;
   readonly now: Instant;
 }
@@ -43,7 +43,8 @@ export function toVerdict(
   decision: CodeDecision,
   { isCounted, stopAfter, isTemporary, now }: VerdictRules,
 ): KeyVerdict {
-  const inactive = inactiveReason(isTemporary ? { ...key, enabled: true } : key, now);
+  const isOpen = isTemporary && key.temporaryCode !== undefined;
+  const inactive = inactiveReason(isOpen ? { ...key, enabled: true } : key, now);
   const counts = inactive === undefined && isCounted;
   const outcome = inactive ?? decision.outcome;
   const failures = counts ? failuresAfter(key.failures, outcome) : key.failures;

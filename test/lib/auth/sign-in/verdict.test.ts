@@ -74,6 +74,13 @@ describe("an OTP of a key that never verifies", () => {
     }
   });
 
+  it("stays disabled for a typed temporary code if none was issued", () => {
+    const disabled = { ...key, enabled: false };
+    expect(toVerdict(disabled, { outcome: "invalid" }, { ...counted, isTemporary: true })).toEqual({
+      outcome: "disabled",
+    });
+  });
+
   it("accepts OTPs from the first millisecond of its time on", () => {
     const limited = { ...key, validFrom: now, validUntil: "2031-01-01T00:00:00.001Z" };
     expect(toVerdict(limited, valid, counted).outcome).toBe("valid");

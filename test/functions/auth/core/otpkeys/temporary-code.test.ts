@@ -131,6 +131,16 @@ describe("POST /core/otpkeys/<prefix>/temporary-code", () => {
     },
   );
 
+  it("is not checked for a disabled key without one: the outcome is that of the key, and nothing counts", async () => {
+    const [user, key] = await auth.makeOwner(hotpKey());
+    await auth.post(`/core/otpkeys/${key.prefix}/disable`);
+    const otp = `${key.prefix}-aaaa-bbbb-cccc-dddd`;
+    const stored = await auth.context.otpkeys.find(key.prefix);
+    expect((await auth.post("/client/login", { ...user.credentials, otp })).status).toBe(401);
+    expect(auth.events("authentication").at(-1)).toMatchObject({ otpOutcome: "disabled", prefix: key.prefix });
+    expect(await auth.context.otpkeys.find(key.prefix)).toEqual(stored);
+  });
+
   it("costs as many storage calls as an OTP, and stores no code", async () => {
     const { user, code, path } = await lostKey(2);
     const fields = { ...user.credentials, otp: code };
