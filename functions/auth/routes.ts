@@ -1,4 +1,4 @@
-import { presented } from "../../lib/auth/sessions/cookies.ts";
+import { readPresented } from "../../lib/auth/sessions/cookies.ts";
 import { findLiveSession, type LiveSession, sessionRequired } from "../../lib/auth/sessions/manage-sessions.ts";
 import type { Api, Identify } from "../../lib/platform/http/api.ts";
 import type { RoleEndpoint } from "../../lib/platform/http/endpoint.ts";
@@ -85,7 +85,7 @@ export const identifySession =
   (context: AuthContext): Identify<LiveSession> =>
   async (access, call) => {
     if (access === "open" || access === "caller") return {};
-    const value = presented("Session", call.headers, context.rules.secureCookie);
+    const value = readPresented("Session", call.headers, context.rules.secureCookie);
     const session = await findLiveSession(value, context, { touch: access !== "session_without_refresh" });
     if (session === undefined && access === "optional_session") return {};
     if (session === undefined) throw sessionRequired();

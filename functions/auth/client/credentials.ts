@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { readOtp } from "../../../lib/auth/otpkeys/kinds/split-otp.ts";
-import { presented } from "../../../lib/auth/sessions/cookies.ts";
+import { readPresented } from "../../../lib/auth/sessions/cookies.ts";
 import { type LiveSession, sessionRequired } from "../../../lib/auth/sessions/manage-sessions.ts";
 import { assignOwnKey } from "../../../lib/auth/sign-in/assign-own-key.ts";
 import {
@@ -54,7 +54,7 @@ export const authenticate = endpoint({
   answers: { 200: { description: "True if they are valid and sufficient.", schema: z.boolean() } },
   refusals: ["unauthenticated", "throttled"],
   handle: async ({ body }, context: AuthContext, { call, address }) => {
-    const deviceToken = presented("Device", call.headers, context.rules.secureCookie);
+    const deviceToken = readPresented("Device", call.headers, context.rules.secureCookie);
     const result = await signIn(body, context, { address, deviceToken });
     if (!result.granted && result.mustChange) throw await changeRequired(result.mustChange, context);
     return ok(result.granted);
@@ -93,7 +93,7 @@ const passwordEndpoint = endpoint({
     { call, address, session }: CallContext & { session?: LiveSession },
   ) => {
     const { newpass, oldpass, otp, code, username = "", token } = body;
-    const deviceToken = presented("Device", call.headers, context.rules.secureCookie);
+    const deviceToken = readPresented("Device", call.headers, context.rules.secureCookie);
     const options = { address, deviceToken };
     if (token) await setPasswordByToken({ newpass, token }, context);
     else if (code) await change({ username, passwordCode: code }, { newpass, otp }, context, options);

@@ -1,5 +1,10 @@
 import * as z from "zod";
-import { clearedSessionCookie, deviceCookie, presented, sessionCookie } from "../../../lib/auth/sessions/cookies.ts";
+import {
+  clearedSessionCookie,
+  deviceCookie,
+  readPresented,
+  sessionCookie,
+} from "../../../lib/auth/sessions/cookies.ts";
 import { type LiveSession, rememberDevice } from "../../../lib/auth/sessions/manage-sessions.ts";
 import { changeRequired, invalidCredentials } from "../../../lib/auth/sign-in/change-password.ts";
 import { signIn } from "../../../lib/auth/sign-in/sign-in.ts";
@@ -43,11 +48,11 @@ export const login = endpoint({
   refusals: ["unauthenticated", "throttled"],
   handle: async ({ body }, context: AuthContext, { call, address }) => {
     const { secureCookie, deviceMs } = context.rules;
-    const deviceToken = presented("Device", call.headers, secureCookie);
+    const deviceToken = readPresented("Device", call.headers, secureCookie);
     const result = await signIn(body, context, {
       address,
       deviceToken,
-      newSession: { replaces: presented("Session", call.headers, secureCookie) },
+      newSession: { replaces: readPresented("Session", call.headers, secureCookie) },
     });
     if (!result.granted && result.mustChange) throw await changeRequired(result.mustChange, context);
     if (!result.granted || result.session === undefined) throw invalidCredentials();

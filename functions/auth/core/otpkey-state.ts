@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { needsAdmin } from "../../../lib/auth/otpkeys/manage-otpkeys.ts";
+import { adminRequired } from "../../../lib/auth/otpkeys/manage-otpkeys.ts";
 import * as state from "../../../lib/auth/otpkeys/otpkey-state.ts";
 import { hasRole } from "../../../lib/platform/caller.ts";
 import { noContent } from "../../../lib/platform/http/call.ts";
@@ -103,7 +103,7 @@ export const issueTemporaryCode = endpoint({
   handle: async ({ params: { prefix }, body }, context: AuthContext, { caller }) => {
     // By the code alone the caller could sign in as a user without a password.
     if (context.rules.allowEmptyPassword && !hasRole(caller, "admin"))
-      throw needsAdmin("To issue a temporary code where users may sign in without a password");
+      throw adminRequired("To issue a temporary code where users may sign in without a password");
     const { uses = 1, valid_until: validUntil, end_sessions } = body;
     const code = await state.issueTemporaryCode(prefix, { uses, validUntil }, context);
     if (end_sessions) await state.endKeySessions(prefix, context);

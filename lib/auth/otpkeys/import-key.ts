@@ -9,7 +9,7 @@ import type { ValidImport } from "./imported-key.ts";
 import type { KeyDraft, KeyParameters, KeySecret, KeyState } from "./kinds/contract.ts";
 import { sameSecret, secretContext, secretFromText, secretToText } from "./kinds/key-secret.ts";
 import { otpKind } from "./kinds/kinds.ts";
-import { needsAdmin, newKey } from "./manage-otpkeys.ts";
+import { adminRequired, newKey } from "./manage-otpkeys.ts";
 import { changeValidity, hasSameValidity, logValiditySet } from "./otpkey-state.ts";
 
 /**
@@ -73,15 +73,15 @@ async function mergeInto(
  * counter beyond what as many uses as a sign-in tolerates would make of it.
  */
 function requireHarmless(existing: OtpKey, next: NewOtpKey, { rules: { windows }, now }: AuthDeps): void {
-  if (!hasSameValidity(existing, next)) throw needsAdmin("To change the validity of an existing otpkey");
+  if (!hasSameValidity(existing, next)) throw adminRequired("To change the validity of an existing otpkey");
   const parameters = ["digits", "period", "algorithm"] as const;
   for (const name of parameters)
     if (next.parameters[name] !== existing.parameters[name])
-      throw needsAdmin(`To change the ${name} of an existing otpkey`);
+      throw adminRequired(`To change the ${name} of an existing otpkey`);
   const kind = existing.kind && otpKind(existing.kind);
   if (kind?.checkedBy !== "authentication-server") return;
   const { counter } = kind.advancePastUses(existing.parameters, windows.lookAhead, { now: now(), windows });
-  if (next.parameters.state.counter > counter) throw needsAdmin("To raise the counter of an existing otpkey so far");
+  if (next.parameters.state.counter > counter) throw adminRequired("To raise the counter of an existing otpkey so far");
 }
 
 /** Returns an existing OTP key with the secret and the parameters of an import. Throws Fault `conflict`. */

@@ -3,7 +3,7 @@ import { maxAssignedKeys, type User } from "../store.ts";
 import type { UserRef } from "../users/username.ts";
 import type { KeyDraft, KeyParameters, KeySecret, Prepared } from "./kinds/contract.ts";
 import { type OtpKindName, otpKind } from "./kinds/kinds.ts";
-import { needsAdmin, unusedParameters } from "./manage-otpkeys.ts";
+import { adminRequired, unusedParameters } from "./manage-otpkeys.ts";
 import { type Validity, validityProblems } from "./otpkey-state.ts";
 
 /** An OTP key to import (A10). */
@@ -52,7 +52,7 @@ export function importProblems(imported: ImportDraft): readonly Problem[] {
  * @param owned prefixes of the OTP keys of the named user; undefined if there is no such user
  */
 export function requireValidImport(imported: ImportedKey, owned: ReadonlySet<string> | undefined): ValidImport {
-  if (imported.replace && !imported.mayTakeOver) throw needsAdmin("To use `replace`");
+  if (imported.replace && !imported.mayTakeOver) throw adminRequired("To use `replace`");
   const prepared = prepare(imported);
   const problems = [
     ...(imported.problems ?? []),

@@ -10,9 +10,20 @@ import { looksLikeOtp, type PrefixOrOtp, parsePrefix, possiblePrefixes, splitOtp
 
 export const noSuchKey = (): Fault => new Fault("not_found", "There is no such otpkey.");
 
-/** Returns the Fault of a call for which the role of the caller is not enough. */
-export const needsAdmin = (change: string): Fault =>
+/**
+ * Returns the Fault of a change that the role of the caller does not allow.
+ * @param change the beginning of a sentence, such as "To change the digits"
+ */
+export const adminRequired = (change: string): Fault =>
   new Fault("forbidden", `${change}, the API token needs the role admin.`, { reason: "no_role" });
+
+/** Returns the Fault of an assignment of an OTP key that another user has. */
+const assignedToOther = (): Fault =>
+  new Fault(
+    "forbidden",
+    "Another user has the otpkey. To assign it to several users, the API token needs the role admin.",
+    { reason: "no_role" },
+  );
 
 /** Returns the fault of an assignment. Names no field, because callers name the OTP key by different ones. */
 export const tooManyKeys = (): Fault =>
@@ -45,7 +56,7 @@ export async function assignKey(
   const { create = () => createUnusedKey(prefix, deps) } = options;
   await retryOnConflict(async () => {
     const outcome = await deps.otpkeys.assign(userRef, prefix, options);
-    if (outcome === "taken") throw needsAdmin("Another user has the otpkey. To assign it to several users");
+    if (outcome === "taken") throw assignedToOther();
     if (outcome === "no_user") throw noSuchUser();
     if (outcome === "too_many") throw tooManyKeys();
     if (outcome === "assigned") return outcome;

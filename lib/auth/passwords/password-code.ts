@@ -28,8 +28,8 @@ interface Hashing {
   readonly keyedHash: KeyedHash;
 }
 
-/** The id is part of the text, so that a hash that is moved to another user is wrong there. */
-const hashOf = (code: string, userId: number, { keyedHash }: Hashing): Promise<string> =>
+/** Returns what is stored of a code. The id is part of it: moved to another user, the hash is wrong. */
+const hashPasswordCode = (code: string, userId: number, { keyedHash }: Hashing): Promise<string> =>
   keyedHash("password code", `${userId}/${readTypedCode(code).replace(/[^0-9A-Z]/g, "")}`);
 
 /** Creates a code, and what is stored of it. */
@@ -38,7 +38,11 @@ export async function createPasswordCode(
   deps: Hashing & { readonly now: Now; readonly random: (bytes: number) => Uint8Array },
 ): Promise<{ readonly code: string; readonly stored: PasswordCode }> {
   const code = createTypedCode(deps.random);
-  const stored = { hash: await hashOf(code, userId, deps), triesLeft: maxTries, validUntil: plus(deps.now(), validMs) };
+  const stored = {
+    hash: await hashPasswordCode(code, userId, deps),
+    triesLeft: maxTries,
+    validUntil: plus(deps.now(), validMs),
+  };
   return { code, stored };
 }
 
@@ -56,6 +60,6 @@ export const endedCode = ({ validUntil }: PasswordCode): PasswordCode => ({ trie
 
 /** Returns whether a typed code is the one with the hash. */
 export async function isPasswordCode(code: string, hash: string, userId: number, deps: Hashing): Promise<boolean> {
-  const [given, expected] = [Buffer.from(await hashOf(code, userId, deps)), Buffer.from(hash)];
+  const [given, expected] = [Buffer.from(await hashPasswordCode(code, userId, deps)), Buffer.from(hash)];
   return given.length === expected.length && timingSafeEqual(given, expected);
 }

@@ -26,7 +26,7 @@ export const deviceCookie = (value: string, secure: boolean, maxAgeMs: number) =
  * Returns the session value, or the device token, of a request: from the header, else from the cookie. An empty value
  * counts as absent.
  */
-export const presented = (kind: Kind, headers: Pick<Headers, "get">, secure: boolean): string | undefined =>
+export const readPresented = (kind: Kind, headers: Pick<Headers, "get">, secure: boolean): string | undefined =>
   headers.get(`x-service-${kind.toLowerCase()}`)?.trim() ||
   cookieValue(headers.get("cookie") ?? "", cookieName(kind, secure));
 

@@ -53,12 +53,16 @@ export const locateUser = async (tables: AuthTables, userRef: UserRef): Promise<
 export const matchesUserRef = (userRef: UserRef, { name }: User): boolean =>
   userRef.by === "id" || foldUsername(name) === userRef.folded;
 
-/** Reads the row `user` of the user of a reference. @param id to which the reference leads */
+/**
+ * Reads the user of a reference whose id is known. Returns undefined if that user does not match the reference.
+ * @param id the id to which the reference leads
+ */
 export async function readLocated(tables: AuthTables, userRef: UserRef, id: number): Promise<Stored<User> | undefined> {
   const user = userIn(await tables.users.get(idKey(id), userRow));
   return user && matchesUserRef(userRef, user.value) ? user : undefined;
 }
 
+/** Reads the user of a reference. Returns undefined if there is none. */
 export async function readUser(tables: AuthTables, userRef: UserRef): Promise<Stored<User> | undefined> {
   const id = await locateUser(tables, userRef);
   return id === undefined ? undefined : readLocated(tables, userRef, id);

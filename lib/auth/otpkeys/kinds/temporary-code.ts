@@ -35,7 +35,10 @@ export const hashTemporaryCode = (code: string): string =>
 /** Returns a stored code without its hash, after it was revoked, used up or expired. Its user still needs an OTP. */
 export const withoutHash = ({ usesLeft, validUntil }: TemporaryCode): TemporaryCode => ({ usesLeft, validUntil });
 
-/** Checks a code of an OTP key that may have none. @returns the outcome, and the code as it is stored after its use if it is valid */
+/**
+ * Checks a code of an OTP key that may have none. Returns the outcome and, if the code is valid, the code to store
+ * after its use.
+ */
 export function decideTemporaryCode(
   stored: TemporaryCode | undefined,
   code: string,

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { unixSeconds } from "../../../../functions/auth/client/sessions.ts";
-import { clearedSessionCookie, presented, sessionCookie } from "../../../../lib/auth/sessions/cookies.ts";
+import { clearedSessionCookie, readPresented, sessionCookie } from "../../../../lib/auth/sessions/cookies.ts";
 import {
   createSession,
   isLive,
@@ -153,7 +153,7 @@ describe("the session cookie", () => {
 
 describe("the session that a request presents", () => {
   const sessionOf = (headers: Record<string, string>, secure = true) =>
-    presented("Session", new Headers(headers), secure);
+    readPresented("Session", new Headers(headers), secure);
 
   it.each([
     [{}, undefined],
