@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { parseAttributeKey } from "../../../lib/auth/attributes/attributes.ts";
 import { parsePrefix } from "../../../lib/auth/otpkeys/kinds/split-otp.ts";
-import { usableCode } from "../../../lib/auth/passwords/password-code.ts";
 import * as manage from "../../../lib/auth/users/manage-users.ts";
 import { viewUser } from "../../../lib/auth/users/user-access.ts";
 import { isTooLongToNormalize, usernameMaxCodePoints } from "../../../lib/auth/users/username.ts";
@@ -133,8 +132,7 @@ export const getUser = endpoint({
     "failed. The password is never returned.",
   answers: { 200: { description: "The user.", schema: userView } },
   handle: async ({ params }, context: AuthContext, { caller }) => {
-    const view = await viewUser(params.user, context);
-    const { attributes, otpkeys, id, name, enabled, password, passwordCode, lastLogin, lock } = view;
+    const { attributes, otpkeys, id, name, enabled, lock, ...user } = await viewUser(params.user, context);
     return ok({
       attributes,
       otpkeys,
@@ -142,12 +140,12 @@ export const getUser = endpoint({
       name,
       enabled,
       ...omitUndefined({
-        password: password?.imported && { imported: password.imported.scheme },
-        last_login: lastLogin,
+        password: user.importedScheme && { imported: user.importedScheme },
+        last_login: user.lastLogin,
         last_refusal: toLastRefusal(lock.lastRefusal, caller),
         locked_until: lock.lockedUntil,
-        must_change: password?.mustChange,
-        code_valid_until: usableCode(passwordCode, context.now())?.validUntil,
+        must_change: user.mustChange,
+        code_valid_until: user.codeValidUntil,
       }),
     });
   },

@@ -1,9 +1,11 @@
+import { omitUndefined } from "../../platform/collections.ts";
 import { invalidRequest } from "../../platform/fault.ts";
 import type { Stored } from "../../platform/stored.ts";
 import type { Instant } from "../../platform/time.ts";
 import type { AuthDeps } from "../deps.ts";
+import type { ImportedHash } from "../passwords/imported-hash.ts";
 import { checkNewPassword } from "../passwords/password.ts";
-import { createPasswordCode } from "../passwords/password-code.ts";
+import { createPasswordCode, usableCode } from "../passwords/password-code.ts";
 import { type Lock, lockAt } from "../sign-in/throttle.ts";
 import type { ThrottleKey, User, UserView } from "../store.ts";
 import { hashNew, noSuchUser, nothingToChange, requireUser } from "./manage-users.ts";
@@ -102,21 +104,43 @@ export async function issuePasswordCode(
   return { code, validUntil };
 }
 
+/** A user as it may be shown: without hashes and without the credential epoch. */
+interface ShownUser extends Pick<UserView, "id" | "name" | "enabled" | "attributes" | "otpkeys" | "lastLogin"> {
+  /** How another server hashed the password; absent unless the password is still an imported hash. */
+  readonly importedScheme?: ImportedHash["parameters"]["scheme"];
+  /** Present: the user must change the password before the next session. */
+  readonly mustChange?: true;
+  /** Time until which the one-time code of a reset is accepted; absent if there is no usable code. */
+  readonly codeValidUntil?: Instant;
+  readonly lock: Lock;
+}
+
 /**
  * Returns a user and the lock of the username, which is read in parallel where the name is known. Throws Fault
  * `not_found`.
  */
-export async function viewUser(
-  userRef: UserRef,
-  { users, throttles, rules, now }: AuthDeps,
-): Promise<UserView & { readonly lock: Lock }> {
+export async function viewUser(userRef: UserRef, { users, throttles, rules, now }: AuthDeps): Promise<ShownUser> {
   const viewing = users.view(userRef);
   const name = userRef.by === "name" ? userRef.folded : (await viewing)?.name;
   if (name === undefined) throw noSuchUser();
   const owner = viewing.then(view => view?.id);
   const [view, throttle] = await Promise.all([viewing, throttles.find(nameThrottleKey(name), owner)]);
   if (view === undefined) throw noSuchUser();
-  return { ...view, lock: lockAt(throttle.value, now(), rules.throttle) };
+  const { id, attributes, otpkeys, enabled, lastLogin, password, passwordCode } = view;
+  return {
+    id,
+    name: view.name,
+    enabled,
+    attributes,
+    otpkeys,
+    lock: lockAt(throttle.value, now(), rules.throttle),
+    ...omitUndefined({
+      lastLogin,
+      importedScheme: password?.imported?.scheme,
+      mustChange: password?.mustChange,
+      codeValidUntil: usableCode(passwordCode, now())?.validUntil,
+    }),
+  };
 }
 
 /**
