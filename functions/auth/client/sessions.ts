@@ -77,7 +77,7 @@ const statusBody = z
   .meta({ id: "SessionStatus" });
 
 /** Returns Unix seconds with a fraction. */
-export const unixSeconds = (time: Instant): number => Date.parse(time) / 1000;
+const unixSeconds = (time: Instant): number => Date.parse(time) / 1000;
 
 /** Returns the session (specification sections 2 and 4). */
 export const getStatus = endpoint({

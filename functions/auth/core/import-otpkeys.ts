@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { importAndAssign, importKeys } from "../../../lib/auth/otpkeys/import-keys.ts";
-import { Fault, invalidRequest } from "../../../lib/platform/fault.ts";
+import { invalidRequest } from "../../../lib/platform/fault.ts";
 import { ok } from "../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import { safeParse } from "../../../lib/platform/http/problems.ts";
@@ -95,12 +95,7 @@ export const importOtpkeys = endpoint({
         return { ...toImportedKey(data, caller), problems: first === index ? [] : [duplicate] };
       },
       importAll: keys => importKeys(keys, context),
-      describe: ({ prefix }, result) => {
-        if (result instanceof Fault && result.kind === "forbidden") {
-          context.log.info("otpkey_import_refused", { prefix, reason: result.reason });
-        }
-        return { prefix };
-      },
+      describe: ({ prefix }) => ({ prefix }),
     });
     return ok({ results });
   },

@@ -66,6 +66,10 @@ export async function importKeys(keys: readonly ImportedKey[], deps: AuthDeps): 
     }),
   );
   batch.throwOutage();
+  for (const [index, result] of results.entries()) {
+    if (!(result instanceof Fault && result.kind === "forbidden")) continue;
+    deps.log.info("otpkey_import_refused", { prefix: keys[index]?.prefix, reason: result.reason });
+  }
   return results;
 }
 

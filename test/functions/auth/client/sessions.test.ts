@@ -92,7 +92,14 @@ describe.each(["GET", "POST"] as const)("%s /client/status (specification sectio
     }
   });
 
-  it("returns the prefix of the key that was used, and times with a fraction", async () => {
+  it("returns the times of login and call in Unix seconds with a fraction", async () => {
+    const on = auth.anotherInstance({ ports: () => ({ now: () => "2031-01-01T00:00:00.250Z" }) });
+    const session = await on.logIn(await on.makeUser());
+    const { body } = await on.call(method, "/client/status", { headers: withSession(session) });
+    expect(body).toMatchObject({ _creation_time: 1_924_992_000.25, _accessed_time: 1_924_992_000.25 });
+  });
+
+  it("returns the prefix of the key that was used", async () => {
     const [owner, key] = await auth.makeOwner(hotpKey());
     const session = await auth.logIn(owner, key.otp(0));
     const { body } = await status(withSession(session), method);

@@ -1,7 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { unixSeconds } from "../../../../functions/auth/client/sessions.ts";
 import { clearedSessionCookie, readPresented, sessionCookie } from "../../../../lib/auth/sessions/cookies.ts";
 import {
   createSession,
@@ -121,10 +120,6 @@ describe("a session", () => {
     expect(isTouchDue(session, plus(now, seconds(60) - 1), limits)).toBe(false);
     expect(isTouchDue(session, plus(now, seconds(60)), limits)).toBe(true);
     expect(isTouchDue(session, plus(now, -minutes(5)), limits)).toBe(false);
-  });
-
-  it("has times in Unix seconds with a fraction", () => {
-    expect(unixSeconds("2031-01-01T00:00:00.250Z")).toBe(1_924_992_000.25);
   });
 });
 
