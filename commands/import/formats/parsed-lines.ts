@@ -1,6 +1,6 @@
 import { type KeyDraft, type TotpAlgorithm, totpAlgorithms } from "../../../lib/auth/otpkeys/kinds/contract.ts";
 import { type OtpKindName, otpKind } from "../../../lib/auth/otpkeys/kinds/kinds.ts";
-import { parsePrefix } from "../../../lib/auth/otpkeys/kinds/split-otp.ts";
+import { parsePrefix } from "../../../lib/auth/otpkeys/prefix.ts";
 import type { Instant } from "../../../lib/platform/time.ts";
 
 /** An OTP key from a file, checked by the rules of Core (A18). */

@@ -1,4 +1,4 @@
-import { parsePrefix } from "../../../lib/auth/otpkeys/kinds/split-otp.ts";
+import { parsePrefix } from "../../../lib/auth/otpkeys/prefix.ts";
 import type { Instant } from "../../../lib/platform/time.ts";
 import { checkKey, collectLines, type ImportKey, type ParsedFile, type RefusedLine } from "./parsed-lines.ts";
 import { createDataReader, type DataReader } from "./pskc-data.ts";

@@ -1,5 +1,5 @@
 import { parseAttributeKey, parseAttributeValue } from "../../../lib/auth/attributes/attributes.ts";
-import { parsePrefix } from "../../../lib/auth/otpkeys/kinds/split-otp.ts";
+import { parsePrefix } from "../../../lib/auth/otpkeys/prefix.ts";
 import { parseImportedHash } from "../../../lib/auth/passwords/imported-hash.ts";
 import { parseUsername } from "../../../lib/auth/users/username.ts";
 import type { Line } from "../lines.ts";

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { isPrefix, parsePrefix, prefixMaxLength } from "../../../lib/auth/otpkeys/kinds/split-otp.ts";
 import * as manage from "../../../lib/auth/otpkeys/manage-otpkeys.ts";
+import { isPrefix, parsePrefix, prefixMaxLength } from "../../../lib/auth/otpkeys/prefix.ts";
 import { noSuchUser } from "../../../lib/auth/users/manage-users.ts";
 import type { UserRef } from "../../../lib/auth/users/username.ts";
 import type { Caller } from "../../../lib/platform/caller.ts";

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { parseAttributeKey } from "../../../lib/auth/attributes/attributes.ts";
-import { parsePrefix } from "../../../lib/auth/otpkeys/kinds/split-otp.ts";
+import { parsePrefix } from "../../../lib/auth/otpkeys/prefix.ts";
 import * as manage from "../../../lib/auth/users/manage-users.ts";
 import { viewUser } from "../../../lib/auth/users/user-access.ts";
 import { isTooLongToNormalize, usernameMaxCodePoints } from "../../../lib/auth/users/username.ts";

@@ -6,7 +6,8 @@ import { noSuchUser } from "../users/manage-users.ts";
 import type { UserRef } from "../users/username.ts";
 import type { KeyParameters } from "./kinds/contract.ts";
 import type { OtpKindName } from "./kinds/kinds.ts";
-import { looksLikeOtp, type PrefixOrOtp, parsePrefix, possiblePrefixes, splitOtp } from "./kinds/split-otp.ts";
+import { looksLikeOtp, type PrefixOrOtp, possiblePrefixes, splitOtp } from "./kinds/split-otp.ts";
+import { parsePrefix } from "./prefix.ts";
 
 export const noSuchKey = (): Fault => new Fault("not_found", "There is no such otpkey.");
 

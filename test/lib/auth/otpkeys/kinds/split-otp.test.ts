@@ -2,11 +2,11 @@ import * as fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import {
   looksLikeOtp,
-  parsePrefix,
   parsePrefixOrOtp,
   possiblePrefixes,
   splitOtp,
 } from "../../../../../lib/auth/otpkeys/kinds/split-otp.ts";
+import { parsePrefix } from "../../../../../lib/auth/otpkeys/prefix.ts";
 import { forAll } from "../../../../support/for-all.ts";
 
 interface KeyShape {
