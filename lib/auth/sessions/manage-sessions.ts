@@ -3,7 +3,7 @@ import { conflict, retryOnConflict, type Stored } from "../../platform/stored.ts
 import type { AuthDeps } from "../deps.ts";
 import type { User } from "../store.ts";
 import { deviceNumbers, isDeviceOf } from "./device-token.ts";
-import { createSession, isLive, isTouchDue, type Session, type SessionKey, sessionKey } from "./sessions.table.ts";
+import { createSession, isLive, isTouchDue, type Session, type SessionKey, sessionKey } from "./session.ts";
 
 /** A valid session with its user (A15). */
 export interface LiveSession {

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { Fault } from "../../platform/fault.ts";
 import { conflict, retryOnConflict, type Stored } from "../../platform/stored.ts";
 import { plus } from "../../platform/time.ts";
@@ -8,6 +7,7 @@ import { secretContext, secretFromText } from "../otpkeys/kinds/key-secret.ts";
 import { otpKind } from "../otpkeys/kinds/kinds.ts";
 import { possiblePrefixes, splitOtp } from "../otpkeys/kinds/split-otp.ts";
 import { decideTemporaryCode, splitTemporaryOtp } from "../otpkeys/kinds/temporary-code.ts";
+import { hashOf } from "../storage/hash.ts";
 import type { AssignedKey, OtpKey } from "../store.ts";
 import type { Refusal } from "./throttle.ts";
 import { type CodeDecision, type KeyVerdict, toVerdict } from "./verdict.ts";
@@ -156,8 +156,7 @@ async function spendAndQuery(
   kind: RemoteKind,
   { otpkeys, otpPeers, now, rules, log }: AuthDeps,
 ): Promise<CodeDecision> {
-  const hash = createHash("sha256").update(otp, "utf8").digest("base64url");
-  if (!(await otpkeys.spendOtp(prefix, hash, plus(now(), rules.spentOtpMs)))) return { outcome: "replayed" };
+  if (!(await otpkeys.spendOtp(prefix, hashOf(otp), plus(now(), rules.spentOtpMs)))) return { outcome: "replayed" };
   const { outcome, detail } = await kind.query(otp, otpPeers);
   log.info("otp_validation", { prefix, outcome, detail });
   return { outcome };

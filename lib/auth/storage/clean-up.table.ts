@@ -4,7 +4,7 @@ import type { Row } from "../../platform/tables/tables.ts";
 import { transactionSize } from "../../platform/tables/transaction.ts";
 import { attributesIn } from "../attributes/attribute-rows.table.ts";
 import { removeExpiredCode } from "../otpkeys/otpkeys.table.ts";
-import { sessionHour } from "../sessions/sessions.table.ts";
+import { sessionHour } from "../sessions/session.ts";
 import { finishDeletion } from "../users/remove-user.table.ts";
 import { readUserRows, userIn } from "../users/user-rows.table.ts";
 import { cleanUpQueue, removeExpired } from "./expiry.table.ts";

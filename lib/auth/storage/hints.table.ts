@@ -7,7 +7,8 @@ import { hours, plus } from "../../platform/time.ts";
 import type { Attributes } from "../attributes/attributes.ts";
 import type { User } from "../store.ts";
 import { foldUsername } from "../users/username.ts";
-import { type AuthTables, hashOf, idAtEnd, idKey, namePartition, nameRow, schemaVersion } from "./tables.table.ts";
+import { hashOf } from "./hash.ts";
+import { type AuthTables, idAtEnd, idKey, namePartition, nameRow, schemaVersion } from "./tables.table.ts";
 
 /**
  * A row that says that a user may have a name, an attribute value or an OTP key. It is written before that is true and

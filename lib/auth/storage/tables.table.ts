@@ -1,7 +1,7 @@
-import { createHash } from "node:crypto";
 import type { Log } from "../../platform/log.ts";
 import type { Table, Tables } from "../../platform/tables/tables.ts";
 import type { Now } from "../../platform/time.ts";
+import { hashOf } from "./hash.ts";
 import type { KeyedHash } from "./keyed-hash.ts";
 
 const names = {
@@ -51,9 +51,6 @@ export const idAtEnd = (rowKey: string): number => Number(rowKey.slice(-16));
 /** Returns a random text by which a write whose response was lost is recognised. */
 export const newWriteId = ({ random }: Pick<AuthTables, "random">): string =>
   Buffer.from(random(12)).toString("base64url");
-
-/** Returns a text as part of a key, which limits length and characters. */
-export const hashOf = (text: string): string => createHash("sha256").update(text, "utf8").digest("base64url");
 
 /** Returns the partition of a folded username in the table of names. It has one row. */
 export const namePartition = (folded: string): string => hashOf(folded);

@@ -1,8 +1,9 @@
-import { createHash, timingSafeEqual } from "node:crypto";
+import { timingSafeEqual } from "node:crypto";
 import * as z from "zod";
 import { type Immutable, storedInstant } from "../../../platform/stored.ts";
 import type { Instant } from "../../../platform/time.ts";
 import { readTypedCode } from "../../passwords/typed-code.ts";
+import { hashOf } from "../../storage/hash.ts";
 
 /**
  * The stored temporary code of a lost OTP key. Without `hash` no code is accepted; the user still needs an OTP to sign
@@ -29,8 +30,7 @@ export function splitTemporaryOtp(otp: string): { readonly prefix: string; reado
 }
 
 /** Returns the stored form of a code. */
-export const hashTemporaryCode = (code: string): string =>
-  createHash("sha256").update(readTypedCode(code)).digest("base64url");
+export const hashTemporaryCode = (code: string): string => hashOf(readTypedCode(code));
 
 /** Returns a stored code without its hash, after it was revoked, used up or expired. Its user still needs an OTP. */
 export const withoutHash = ({ usesLeft, validUntil }: TemporaryCode): TemporaryCode => ({ usesLeft, validUntil });

@@ -2,13 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { clearedSessionCookie, readPresented, sessionCookie } from "../../../../lib/auth/sessions/cookies.ts";
-import {
-  createSession,
-  isLive,
-  isTouchDue,
-  sessionHour,
-  sessionKey,
-} from "../../../../lib/auth/sessions/sessions.table.ts";
+import { createSession, isLive, isTouchDue, sessionHour, sessionKey } from "../../../../lib/auth/sessions/session.ts";
 import { hours, minutes, plus, seconds } from "../../../../lib/platform/time.ts";
 import { forAll } from "../../../support/for-all.ts";
 
