@@ -28,7 +28,7 @@ export const slowTests: readonly string[] = [
   "test/functions/{call-events,header-bytes,maintenance,proxy,rotation}.test.ts",
   "test/functions/auth/{audit-half-way,awkward,random-input}.test.ts",
   "test/functions/auth/client/{foreign-otp,otp,outage,remote-otp,sign-in,throttle}.test.ts",
-  "test/functions/auth/core/{attributes,otpkeys/import-otpkeys,users/users}.test.ts",
+  "test/functions/auth/core/{attributes,import-otpkeys,users}.test.ts",
   "test/functions/auth/start/maintenance-tasks.test.ts",
   "test/functions/connector/{endpoints,idempotency-key,on-site,violations}.test.ts",
   "test/functions/connector/start/{idp-credentials,multi-idp}.test.ts",

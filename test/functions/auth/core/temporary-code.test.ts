@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { Fault } from "../../../../../lib/platform/fault.ts";
-import { days, hours, plus } from "../../../../../lib/platform/time.ts";
-import { hotpKey, type SoftwareKey, yubicoKey } from "../../../../support/auth/software-key.ts";
-import { crashingAfter } from "../../../../support/auth/store-steps.ts";
-import { testAuth } from "../../../../support/auth/test-auth.ts";
-import { storedText } from "../../../../support/storage/stored-text.ts";
+import { Fault } from "../../../../lib/platform/fault.ts";
+import { days, hours, plus } from "../../../../lib/platform/time.ts";
+import { hotpKey, type SoftwareKey, yubicoKey } from "../../../support/auth/software-key.ts";
+import { crashingAfter } from "../../../support/auth/store-steps.ts";
+import { testAuth } from "../../../support/auth/test-auth.ts";
+import { storedText } from "../../../support/storage/stored-text.ts";
 
 const auth = await testAuth({ settings: { AUTH_THROTTLE_FAILURES: "100" }, limits: { slotWaitMs: 60_000 } });
 

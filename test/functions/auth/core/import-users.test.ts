@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { days, minutes } from "../../../../../lib/platform/time.ts";
-import made from "../../../../support/auth/imported-hashes.json" with { type: "json" };
-import { hotpKey } from "../../../../support/auth/software-key.ts";
+import { days, minutes } from "../../../../lib/platform/time.ts";
+import made from "../../../support/auth/imported-hashes.json" with { type: "json" };
+import { hotpKey } from "../../../support/auth/software-key.ts";
 import {
   newName,
   newPassword,
@@ -9,7 +9,7 @@ import {
   type TestAuth,
   testAuth,
   throttleOf,
-} from "../../../../support/auth/test-auth.ts";
+} from "../../../support/auth/test-auth.ts";
 
 const auth = await testAuth();
 const [[password, hash] = ["", ""]] = made as [string, string][];
@@ -215,7 +215,7 @@ describe("POST /core/users/batch", () => {
       })),
     });
     const users = Array.from({ length: 20 }, () => ({ username: newName(), password_hash: hash }));
-    const { OverloadFault } = await import("../../../../../lib/auth/passwords/hash-queue.ts");
+    const { OverloadFault } = await import("../../../../lib/auth/passwords/hash-queue.ts");
     const overloaded = new OverloadFault(3);
     const refused = await send(users, full);
     expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "3"]);

@@ -1,7 +1,7 @@
 import { describe, expect, it, test } from "vitest";
-import { hours } from "../../../../../lib/platform/time.ts";
-import { hotpKey } from "../../../../support/auth/software-key.ts";
-import { newName, newPassword, origin, testAuth } from "../../../../support/auth/test-auth.ts";
+import { hours } from "../../../../lib/platform/time.ts";
+import { hotpKey } from "../../../support/auth/software-key.ts";
+import { newName, newPassword, origin, testAuth } from "../../../support/auth/test-auth.ts";
 
 const auth = await testAuth();
 

@@ -1,14 +1,14 @@
 import { describe, expect, it, test } from "vitest";
-import type { AuthContext } from "../../../../../functions/auth/context.ts";
-import { tokenHashesOf } from "../../../../../functions/identify-caller.ts";
-import { maxAssignedKeys } from "../../../../../lib/auth/store.ts";
-import { Fault } from "../../../../../lib/platform/fault.ts";
-import { createToken } from "../../../../../lib/platform/http/bearer.ts";
-import { minutes } from "../../../../../lib/platform/time.ts";
-import { hotpCode } from "../../../../lib/auth/otpkeys/kinds/codes.ts";
-import { fillUser } from "../../../../support/auth/fill-user.ts";
-import { hotpKey, newPrefix, totpKey, yubicoKey } from "../../../../support/auth/software-key.ts";
-import { newName, testAuth } from "../../../../support/auth/test-auth.ts";
+import type { AuthContext } from "../../../../functions/auth/context.ts";
+import { tokenHashesOf } from "../../../../functions/identify-caller.ts";
+import { maxAssignedKeys } from "../../../../lib/auth/store.ts";
+import { Fault } from "../../../../lib/platform/fault.ts";
+import { createToken } from "../../../../lib/platform/http/bearer.ts";
+import { minutes } from "../../../../lib/platform/time.ts";
+import { hotpCode } from "../../../lib/auth/otpkeys/kinds/codes.ts";
+import { fillUser } from "../../../support/auth/fill-user.ts";
+import { hotpKey, newPrefix, totpKey, yubicoKey } from "../../../support/auth/software-key.ts";
+import { newName, testAuth } from "../../../support/auth/test-auth.ts";
 
 const auth = await testAuth();
 const tokenStore = { ...auth.deployment, hashes: tokenHashesOf(auth.deployment, "core") };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { Fault } from "../../../../../lib/platform/fault.ts";
-import { minutes } from "../../../../../lib/platform/time.ts";
-import { hotpKey } from "../../../../support/auth/software-key.ts";
+import { Fault } from "../../../../lib/platform/fault.ts";
+import { minutes } from "../../../../lib/platform/time.ts";
+import { hotpKey } from "../../../support/auth/software-key.ts";
 import {
   type MadeUser,
   newName,
@@ -9,8 +9,8 @@ import {
   replacing,
   testAuth,
   withSession,
-} from "../../../../support/auth/test-auth.ts";
-import { aroundCalls } from "../../../../support/storage/around-calls.ts";
+} from "../../../support/auth/test-auth.ts";
+import { aroundCalls } from "../../../support/storage/around-calls.ts";
 
 const auth = await testAuth({ settings: { AUTH_IDENTIFY_BY_OTP: "true" } });
 

@@ -1,7 +1,7 @@
 import { randomInt } from "node:crypto";
 import { describe, expect, it, test } from "vitest";
-import { hotpKey, newPrefix, stepAt, totpKey, yubicoKey } from "../../../../support/auth/software-key.ts";
-import { type MadeUser, replacing, testAuth } from "../../../../support/auth/test-auth.ts";
+import { hotpKey, newPrefix, stepAt, totpKey, yubicoKey } from "../../../support/auth/software-key.ts";
+import { type MadeUser, replacing, testAuth } from "../../../support/auth/test-auth.ts";
 
 const auth = await testAuth();
 const [user, other] = await Promise.all([auth.makeUser(), auth.makeUser()]);

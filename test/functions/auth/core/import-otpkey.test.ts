@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from "vitest";
-import { days, minutes, plus } from "../../../../../lib/platform/time.ts";
-import { hotpCode } from "../../../../lib/auth/otpkeys/kinds/codes.ts";
+import { days, minutes, plus } from "../../../../lib/platform/time.ts";
+import { hotpCode } from "../../../lib/auth/otpkeys/kinds/codes.ts";
 import {
   hotpKey,
   newPrefix,
@@ -8,8 +8,8 @@ import {
   stepAt,
   totpKey,
   yubicoKey,
-} from "../../../../support/auth/software-key.ts";
-import { testAuth } from "../../../../support/auth/test-auth.ts";
+} from "../../../support/auth/software-key.ts";
+import { testAuth } from "../../../support/auth/test-auth.ts";
 
 const auth = await testAuth();
 const user = await auth.makeUser();

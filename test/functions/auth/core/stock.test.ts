@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { hotpKey } from "../../../../support/auth/software-key.ts";
-import { testAuth } from "../../../../support/auth/test-auth.ts";
+import { hotpKey } from "../../../support/auth/software-key.ts";
+import { testAuth } from "../../../support/auth/test-auth.ts";
 
 const auth = await testAuth();
 const prefixes = ["stockaa", "stockab", "stockb", "stockc", "stock"];
