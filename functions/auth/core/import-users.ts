@@ -38,7 +38,8 @@ const attributesInput = () =>
       let all: Attributes = {};
       for (const [key, value] of entries) {
         const parsedKey = parseAttributeKey(key);
-        if (!parsedKey.ok) refuse([key.slice(0, attributeLimits.keyLength)], `has a key that ${parsedKey.reason}`);
+        if (!parsedKey.ok)
+          refuse([key.slice(0, attributeLimits.keyLength)], `is not an attribute: its key ${parsedKey.reason}`);
         else if (typeof value !== "string") refuse([key], "must be a text");
         else {
           const parsedValue = parseAttributeValue(value);

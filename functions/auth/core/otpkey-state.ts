@@ -84,7 +84,8 @@ export const issueTemporaryCode = endpoint({
   summary: "Disable a lost otpkey and issue a temporary code",
   description:
     "Disables the OTP key and returns a random code that its users type as the OTP, together with their username. " +
-    "The code is accepted `uses` times before `valid_until`, and replaces an earlier one. It is shown only in this " +
+    "The code is accepted `uses` times before `valid_until`, and replaces an earlier one. A use also counts if the " +
+    "sign-in fails for another reason, such as a wrong password. The code is shown only in this " +
     "response; the service keeps a hash. Until the OTP key is enabled again, its users need an OTP, also after the " +
     "code has expired. Enabling the OTP key revokes the code. Where `AUTH_ALLOW_EMPTY_PASSWORD` is true, the call needs " +
     "the role `admin`, because the code can be the only factor of a user.",

@@ -23,7 +23,8 @@ export const assignOtpkey = endpoint({
     "prefix, the call creates one: of kind `remote` if validation servers are configured, which check its OTPs, else " +
     "without a secret, so that its OTPs are refused until the secret is imported. An OTP key can be assigned to " +
     "several users. A text that ends in six digits can be a prefix or an OTP: an otpkey with this " +
-    "prefix comes first, then one whose OTP it can be. A text that looks like an OTP creates no otpkey: 400.",
+    "prefix comes first, then one whose OTP it can be. A text with the form of a prefix and a code, such as 12 " +
+    "characters and 6 digits, creates no otpkey: 400. A shorter one does.",
   body: assignment,
   answers: { 204: { description: "Assigned." } },
   handle: ({ params, body }, context: AuthContext) =>

@@ -135,10 +135,13 @@ describe("POST /core/users/batch", () => {
     const attributes = { "": value, "..": value, "a b": value, [`${longest}k`]: value, fine: value, number: 1 };
     const [result] = await importing([{ username: newName(), password_hash: hash, attributes }]);
     expect(result?.problems).toEqual([
-      { field: "attributes.", reason: "has a key that must not be empty" },
-      { field: "attributes...", reason: "has a key that must not be . or .., which a URL cannot carry" },
-      { field: "attributes.a b", reason: "has a key that must have ASCII letters, digits and - _ . : @ only" },
-      { field: `attributes.${longest}`, reason: "has a key that must have at most 128 characters" },
+      { field: "attributes.", reason: "is not an attribute: its key must not be empty" },
+      { field: "attributes...", reason: "is not an attribute: its key must not be . or .., which a URL cannot carry" },
+      {
+        field: "attributes.a b",
+        reason: "is not an attribute: its key must have ASCII letters, digits and - _ . : @ only",
+      },
+      { field: `attributes.${longest}`, reason: "is not an attribute: its key must have at most 128 characters" },
       { field: "attributes.number", reason: "must be a text" },
     ]);
     expect(JSON.stringify(result)).not.toContain(value);
