@@ -85,8 +85,8 @@ export function otpKeyTable(tables: AuthTables) {
     },
 
     /**
-     * Writes all columns but prefix and id, by version: the use or failure of an OTP counts exactly once. Returns
-     * undefined after a conflict.
+     * Writes all columns but prefix, id and creation time, by version: the use or failure of an OTP counts exactly once.
+     * Returns undefined after a conflict.
      */
     async save(
       { value: { id, prefix, createdAt, temporaryCode }, version }: Stored<OtpKey>,
@@ -121,7 +121,7 @@ export function otpKeyTable(tables: AuthTables) {
     assign: (userRef: UserRef, prefix: string, options?: Parameters<typeof addAssignment>[3]) =>
       addAssignment(tables, userRef, prefix, options),
     unassign: (userRef: UserRef, prefix: string) => removeAssignment(tables, userRef, prefix),
-    spendOtp: (prefix: string, otpHash: string, until: Instant) => spendOtp(tables, prefix, otpHash, until),
+    spendOtp: (prefix: string, otpHash: string, ends: Instant) => spendOtp(tables, prefix, otpHash, ends),
   };
 }
 

@@ -23,8 +23,8 @@ export interface KeyVerdict {
 
 interface VerdictRules {
   /**
-   * Whether a wrong OTP counts: the key is assigned to the named user and the password was right; never at validate
-   * (A13).
+   * Whether a wrong OTP counts: the password was right, and the key is assigned to the named user or, at a
+   * self-assignment, to no other user; never at validate (A13).
    */
   readonly isCounted: boolean;
   /** Number of wrong OTPs in a row that stop the key, until an administrator enables it again. */

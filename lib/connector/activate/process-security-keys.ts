@@ -23,9 +23,9 @@ export const newKeyCounts = () => ({ processed: 0, activated: 0, failed: 0, pend
 type KeyCounts = ReturnType<typeof newKeyCounts>;
 
 /**
- * Processes the due security keys of a queue: polls authenticators, activates credentials and sends PIN emails. Returns
- * the number of requests that were deferred or not finished, because the time of the run ended or a peer was not to be
- * called.
+ * Processes the due security keys of a queue: polls authenticators, revokes and activates credentials and sends PIN
+ * emails. Returns the number of requests that were deferred or not finished, because the time of the run ended or a
+ * peer was not to be called.
  */
 export const processSecurityKeys = (
   queue: "key" | "shipment_key",

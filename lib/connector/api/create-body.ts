@@ -154,7 +154,7 @@ function listAt(value: unknown, name: string): readonly unknown[] {
   return Array.isArray(list) ? list : [];
 }
 
-/** The version 2 create body as it is sent, values normalised (specification section 2, decision C5). */
+/** The body of a version 2 create, by the names of the API; values are normalised (specification section 2, C5). */
 export const bodyV2 = z.lazy(() =>
   z
     .object({

@@ -5,7 +5,7 @@ import { type KeyResponses, keyResponsesSchema } from "../model/credential.ts";
 /** The container of the responses of security keys, as received. */
 export const responsesContainer = "responses";
 
-/** The name of a blob ends with a hash of its content, so that no write changes what a row names. */
+/** Returns the start of the names of the blobs of a security key. They end with a hash of the content (`put`). */
 const prefixOf = (requestId: string, keyId: string): string => `${requestId}/${keyId}.`;
 
 export type ResponseStore = ReturnType<typeof responseBlobs>;

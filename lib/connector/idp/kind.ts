@@ -22,7 +22,10 @@ export const maxIdpResponseBytes = 256 * 1024;
  */
 export interface IdpKind<Settings extends { readonly type: string }, Key extends string = keyof Settings & string> {
   readonly type: Settings["type"];
-  /** The specification's letter, which a file may have as `type`. */
+  /**
+   * The specification's letter, which a file may have as `type`. The specification swaps A and B in the variables
+   * (`IDPA_` is kind B, `IDPB_` kind A, C13).
+   */
   readonly letter: string;
   /**
    * Every key but `type` has its environment variable (`withVariable`), or none has: then only the IdP file configures

@@ -163,10 +163,10 @@ export function pinMailMessage({ retry, leftOut = [] }: SecurityKey["mail"]): st
   return [retry?.lastError, note].filter(text => text !== undefined).join(" ") || undefined;
 }
 
-/** Returns the name that reads show. */
+/** Returns the name that reads and the enrollment show. The PIN email adds the serial number in its own way. */
 export const displayName = (key: SecurityKey): string => key.name ?? "Pre-Reg Key";
 
-/** Returns the name that the IdP and the PIN email show. */
+/** Returns the name under which an IdP registers its credentials. */
 export const registeredName = (key: SecurityKey): string =>
   key.serial === undefined ? displayName(key) : `${displayName(key)}: ${key.serial}`;
 

@@ -27,7 +27,7 @@ export const parametersSchema = z.lazy(() =>
     period: z.int().nonnegative().exactOptional(),
     /** Hash function, kind `totp` only. */
     algorithm: z.enum(totpAlgorithms).exactOptional(),
-    /** The state that changes with accepted OTPs. */
+    /** The state that genuine OTPs change, also one that is out of step. */
     state: z.object({
       /** The smallest moving factor that is accepted; smaller ones are used up. It only grows. */
       counter: z.int(),
