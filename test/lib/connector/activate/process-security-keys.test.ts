@@ -5,6 +5,7 @@ import type { LoadedRequest } from "../../../../lib/connector/model/loaded-reque
 import type { Due } from "../../../../lib/connector/model/request.ts";
 import { type PeerLimits, peerLimits } from "../../../../lib/connector/peers/peer-limits.ts";
 import { startRun } from "../../../../lib/connector/runs/run.ts";
+import { runStep, type Step } from "../../../../lib/connector/runs/step.ts";
 import { dueIndex } from "../../../../lib/connector/storage/due-index.table.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
 import { PeerFailure } from "../../../../lib/platform/peer-failure.ts";
@@ -313,6 +314,32 @@ describe("a time budget", () => {
     expect(counts.processed).toBe(0);
     expect(posts()).toBe(0);
     expect(await connector.load(requestId)).toEqual(loaded);
+  });
+
+  test("that is over after the first call of a step leaves the step its other calls, and saves the outcome", async () => {
+    const connector = await testConnector(peers);
+    const [one] = await orders(connector, 1);
+    await connector.runShipments();
+    const loaded = await connector.load(one?.requestId ?? "");
+    if (loaded === undefined) throw new Error("no request");
+    const run = startRun("timer", connector.context);
+    const made: string[] = [];
+    const call = (name: string, next: () => Step): Step => ({
+      peer: `IdP ${name}`,
+      timeLimitMs: 0,
+      intent: same => same,
+      perform: async () => {
+        made.push(name);
+        if (name === "first") connector.advance(hours(1));
+        return { next };
+      },
+    });
+    const outcome: Step = { change: key => ({ ...key, firmware: "after both" }) };
+    const first = call("first", () => call("second", () => outcome));
+    const result = await runStep({ loaded, keyId: "s-01-001", run }, first, connector.context);
+    expect(made).toEqual(["first", "second"]);
+    expect(result).toMatchObject({ isDeferred: false });
+    expect(await connector.keyRow(one?.requestId ?? "")).toMatchObject({ firmware: "after both" });
   });
 
   test("is not used up by a job that the delivery service refuses: nothing more is read", async () => {
