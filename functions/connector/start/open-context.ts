@@ -35,10 +35,10 @@ export const connectorLimits = {
   /** Wait after a failed read. Until the first read, the connector answers 503. */
   idpFileRetryMs: seconds(30),
   /**
-   * The number of calls that one peer gets from jobs at once. With 8, an IdP of 200 ms takes longer than the host's
-   * CPU; with 16 it does not.
+   * The number of calls that one peer gets from jobs at once. With fewer, an IdP of 200 ms takes longer than the host's
+   * CPU (`bench/queue.ts`).
    */
-  callsAtOnce: 16,
+  callsAtOnce: 24,
 };
 
 /** Creates the clients of storage, Key Vault and peers, without any call. */
