@@ -59,7 +59,7 @@ async function measure<D, S>(api: Api<D, S>, identify: Identify<S>): Promise<rea
   for (const [name, endpoint] of Object.entries(api.endpoints)) {
     const parts = routeParts(endpoint.routes[0] ?? "GET /", api.name);
     const options = { deps: deps as D, identify, log, strictTransport: true, trustedProxies: 1 };
-    const answer = serve(api, endpoint, parts, options);
+    const answer = serve(api, endpoint, parts.template, options);
     let costliest = { ms: 0, input: "" };
     for (const input of inputsOf(api, endpoint, parts)) {
       const ms = await cost(answer, input);

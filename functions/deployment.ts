@@ -1,77 +1,21 @@
 import { randomBytes } from "node:crypto";
 import { availableParallelism } from "node:os";
 import { setTimeout as wait } from "node:timers/promises";
-import { type Blobs, openBlobs } from "../lib/platform/azure/blobs.ts";
-import { type CacheOptions, cachedSecret } from "../lib/platform/azure/cached-secret.ts";
-import { keyRing } from "../lib/platform/azure/key-ring.ts";
-import { logExpiry, openSecrets, type Secrets } from "../lib/platform/azure/secrets.ts";
+import { openBlobs } from "../lib/platform/azure/blobs.ts";
+import { type CacheOptions, cachedSecret, keyRing } from "../lib/platform/azure/cached-secrets.ts";
+import { logExpiry, openSecrets } from "../lib/platform/azure/secrets.ts";
 import { isLocalService, localCredential, managedIdentity } from "../lib/platform/azure/services.ts";
-import { createSealer, type KeyRing, type Sealer } from "../lib/platform/crypto.ts";
-import { createLog, type Log, writeToHost } from "../lib/platform/log.ts";
+import { createSealer } from "../lib/platform/crypto.ts";
+import { createLog, type Level, writeToHost } from "../lib/platform/log.ts";
 import { type DeploymentSettings, version } from "../lib/platform/settings/deployment-settings.ts";
 import type { Environment } from "../lib/platform/settings/read-settings.ts";
-import { openTables, type Tables } from "../lib/platform/tables/tables.ts";
-import { openTelemetry, type Telemetry } from "../lib/platform/telemetry/telemetry-sink.ts";
-import type { Tracer } from "../lib/platform/telemetry.ts";
+import { openTables } from "../lib/platform/tables/tables.ts";
+import { openTelemetry } from "../lib/platform/telemetry/telemetry-sink.ts";
 import { instant, minutes, type Now, seconds } from "../lib/platform/time.ts";
 import { createHealthCheck } from "./health.ts";
-import { createPreciseClock } from "./precise-clock.ts";
 
 /** The clients and other dependencies that all APIs share. Each client connects at its first call. */
-export interface Deployment {
-  readonly settings: DeploymentSettings;
-  readonly log: Log;
-  readonly now: Now;
-  readonly random: (bytes: number) => Uint8Array;
-  readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
-  readonly fetch: typeof fetch;
-  /**
-   * Replaces constants of `deploymentLimits`, `authLimits`, `fixedIntervals` and `connectorLimits`, because tests
-   * cannot wait that long. Empty in production.
-   */
-  readonly limits: object;
-  /** Number of processor cores that this process can use. */
-  readonly cores: number;
-  readonly tables: Tables;
-  readonly blobs: Blobs;
-  /** The second place of backups, if the settings name one (G13). */
-  readonly secondBlobs?: Blobs | undefined;
-  readonly secrets: Secrets;
-  /** The key-encryption key, the secret `data-encryption-key`. */
-  readonly dataKeyRing: KeyRing;
-  readonly sealer: Sealer;
-  /** How long secrets are cached. */
-  readonly caching: CacheOptions;
-  readonly healthy: () => Promise<boolean>;
-  /**
-   * Returns a function that returns the cached value of a secret. If the secret is missing, it logs `secret_missing`
-   * and throws.
-   */
-  secretText(name: string): () => Promise<string>;
-  /** The app's own identity. */
-  readonly identity: ReturnType<typeof managedIdentity>;
-  /** Absent if telemetry goes to the console only. */
-  readonly tracing?: Tracing;
-}
-
-/** The names that the platform gives the app and this instance. */
-interface Platform {
-  readonly site?: string | undefined;
-  readonly instance?: string | undefined;
-}
-
-interface Tracing extends Tracer {
-  readonly sink: Telemetry;
-}
-
-/**
- * Returns the names that the platform gives this instance. Flex Consumption has no `WEBSITE_INSTANCE_ID`, other plans
- * have no name of a pod or container.
- */
-export const platformOf = (environment: Environment): Platform => ({
-  site: environment.WEBSITE_SITE_NAME,
-  instance: environment.WEBSITE_INSTANCE_ID || environment.WEBSITE_POD_NAME || environment.CONTAINER_NAME || undefined,
-});
+export type Deployment = ReturnType<typeof openDeployment>;
 
 /** Time limits and ages of what all APIs share, in milliseconds. */
 export const deploymentLimits = {
@@ -91,23 +35,32 @@ export const deploymentLimits = {
   healthMaxAgeMs: seconds(10),
 };
 
+const dataKey = "data-encryption-key";
+
 /**
  * Creates the clients that all APIs share, without any call.
- * @param options.limits see `Deployment.limits`
+ * @param options.environment names this instance
+ * @param options.limits replaces constants of `deploymentLimits`, `authLimits`, `fixedIntervals` and `connectorLimits`,
+ * because tests cannot wait that long. Empty in production
  */
 export function openDeployment(
   settings: DeploymentSettings,
-  { platform = {}, limits = {} }: { readonly platform?: Platform; readonly limits?: object } = {},
-): Deployment {
+  { environment = {}, limits = {} }: { readonly environment?: Environment; readonly limits?: object } = {},
+) {
   const now: Now = () => instant(Date.now());
   const { storageCallMs: timeoutMs, ...ages } = { ...deploymentLimits, ...limits };
+  /** The app's own identity. */
   const identity = managedIdentity({ clientId: settings.AZURE_CLIENT_ID, timeoutMs });
-  const tracing = openTracing(settings, platform, { identity, timeoutMs });
-  const log = createLog(tracing?.sink.writeLine ?? writeToHost, levels[settings.LOGGING_LEVEL_COM_SERVICE]);
+  const tracing = openTracing(settings, environment, timeoutMs);
+  const log = createLog(
+    tracing?.sink.writeLine ?? writeToHost,
+    settings.LOGGING_LEVEL_COM_SERVICE.toLowerCase() as Level,
+  );
   const connectionString = settings.CLOUD_STORAGE_CONNECTION_STRING;
   const access = (endpoint = "") =>
     connectionString === undefined ? { endpoint, credential: identity } : { connectionString };
   const vault = settings.CLOUD_KEY_VAULT_ENDPOINT;
+  const secondBlobs = settings.BACKUP_STORAGE_ENDPOINT;
   const tables = openTables({ ...access(settings.CLOUD_TABLES_ENDPOINT), timeoutMs });
   const credential = isLocalService(vault) ? localCredential : identity;
   const secrets = logExpiry(openSecrets({ endpoint: vault, credential, timeoutMs }), now);
@@ -117,25 +70,29 @@ export function openDeployment(
     now,
     log,
   };
+  /** The key-encryption key. */
   const dataKeyRing = keyRing(secrets, dataKey, caching);
   return {
     settings,
     log,
     now,
-    random: size => randomBytes(size),
-    sleep: (ms, signal) => wait(ms, undefined, signal && { signal }),
+    random: (size: number): Uint8Array => randomBytes(size),
+    sleep: (ms: number, signal?: AbortSignal): Promise<void> => wait(ms, undefined, signal && { signal }),
     fetch: globalThis.fetch,
     limits,
+    /** Number of processor cores that this process can use. */
     cores: availableParallelism(),
     tables,
     blobs: openBlobs({ ...access(settings.CLOUD_STORAGE_BLOB_ENDPOINT), timeoutMs }),
-    ...(settings.BACKUP_STORAGE_ENDPOINT !== undefined && {
-      secondBlobs: openBlobs({ endpoint: settings.BACKUP_STORAGE_ENDPOINT, credential: identity, timeoutMs }),
-    }),
+    /** The second place of backups, if the settings name one (G13). */
+    secondBlobs:
+      secondBlobs === undefined ? undefined : openBlobs({ endpoint: secondBlobs, credential: identity, timeoutMs }),
     secrets,
     caching,
     dataKeyRing,
     sealer: createSealer(dataKeyRing),
+    /** Returns a sealer with an empty cache, which reads the newest key. */
+    freshSealer: () => createSealer(keyRing(secrets, dataKey, caching)),
     healthy: createHealthCheck(
       {
         storage: async () => void (await tables.table(healthTable(settings)).get("health", "health")),
@@ -143,7 +100,11 @@ export function openDeployment(
       },
       { now, log, maxAgeMs: ages.healthMaxAgeMs, timeLimitMs: seconds(5) },
     ),
-    secretText(name) {
+    /**
+     * Returns a function that returns the cached value of a secret. If the secret is missing, it logs `secret_missing`
+     * and throws.
+     */
+    secretText(name: string): () => Promise<string> {
       const cached = cachedSecret(name, () => secrets.get(name), caching);
       return async () => {
         const secret = await cached.get();
@@ -153,44 +114,32 @@ export function openDeployment(
       };
     },
     identity,
-    ...(tracing && { tracing }),
+    /** Undefined if telemetry goes to the console only. */
+    tracing,
   };
 }
 
 /** Returns the sink for spans, metrics and log events; undefined if the settings configure none. */
-function openTracing(
-  settings: DeploymentSettings,
-  { site, instance }: Platform,
-  { identity, timeoutMs }: { readonly identity: Deployment["identity"]; readonly timeoutMs: number },
-): Tracing | undefined {
-  const clock = createPreciseClock(
-    () => Date.now(),
-    () => performance.now(),
-  );
+function openTracing(settings: DeploymentSettings, environment: Environment, timeoutMs: number) {
   const authentication = settings.APPLICATIONINSIGHTS_AUTHENTICATION_STRING;
-  const [, clientId] = /(?:^|;)ClientId=([^;]+)/i.exec(authentication ?? "") ?? [];
+  const [, clientId = settings.AZURE_CLIENT_ID] = /(?:^|;)ClientId=([^;]+)/i.exec(authentication ?? "") ?? [];
+  // Flex Consumption has no WEBSITE_INSTANCE_ID, other plans have no name of a pod or container.
+  const instance = environment.WEBSITE_INSTANCE_ID || environment.WEBSITE_POD_NAME || environment.CONTAINER_NAME;
   const sink = openTelemetry({
     connectionString: settings.APPLICATIONINSIGHTS_CONNECTION_STRING,
-    ...(authentication && { credential: clientId === undefined ? identity : managedIdentity({ clientId, timeoutMs }) }),
+    credential: authentication === undefined ? undefined : managedIdentity({ clientId, timeoutMs }),
     otlpEndpoint: settings.OTEL_EXPORTER_OTLP_ENDPOINT,
     resource: {
-      "service.name": site ?? "fido-credential-backend",
+      "service.name": environment.WEBSITE_SITE_NAME ?? "fido-credential-backend",
       "service.version": version,
-      ...(instance !== undefined && { "service.instance.id": instance }),
+      ...(instance && { "service.instance.id": instance }),
     },
-    now: clock,
+    now: Date.now,
     writeLine: writeToHost,
   });
-  return sink && { sink, now: clock, random: size => randomBytes(size) };
+  return sink && { sink, now: Date.now, random: (size: number): Uint8Array => randomBytes(size) };
 }
 
 /** Returns a table of the deployment for the health check: each service has its own storage account (G1). */
 const healthTable = ({ SERVICE_APIS }: DeploymentSettings): string =>
   SERVICE_APIS.includes("connector") ? "due" : "users";
-
-/** Returns a sealer with an empty cache, which reads the newest key. */
-export const freshSealer = ({ secrets, caching }: Pick<Deployment, "secrets" | "caching">): Sealer =>
-  createSealer(keyRing(secrets, dataKey, caching));
-
-const dataKey = "data-encryption-key";
-const levels = { DEBUG: "debug", INFO: "info", WARN: "warn", ERROR: "error" } as const;

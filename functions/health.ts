@@ -2,28 +2,17 @@ import { singleFlight, withTimeout } from "../lib/platform/async.ts";
 import type { Log } from "../lib/platform/log.ts";
 import { type Instant, isRecent, type Now } from "../lib/platform/time.ts";
 
-/** Checks one dependency of the deployment. Rejects if it does not work. */
-type HealthCheck = () => Promise<void>;
-
 /**
- * Returns a function that returns whether all checks passed. A success is cached for `maxAgeMs`, a failure is not
- * cached. Concurrent callers share one run of the checks (G11).
- * @param options `timeLimitMs` is the time limit of each check
+ * Returns a function that returns whether all checks passed, each within `timeLimitMs`. A success is cached for
+ * `maxAgeMs`, a failure is not cached. Concurrent callers share one run of the checks (G11).
+ * @param checks by the dependency that each checks. A check rejects if the dependency does not work
  */
 export function createHealthCheck(
-  checks: Readonly<Record<string, HealthCheck>>,
-  options: { now: Now; log: Log; maxAgeMs: number; timeLimitMs: number },
+  checks: Readonly<Record<string, () => Promise<void>>>,
+  { now, log, maxAgeMs, timeLimitMs }: { now: Now; log: Log; maxAgeMs: number; timeLimitMs: number },
 ): () => Promise<boolean> {
-  const { now, log, maxAgeMs, timeLimitMs } = options;
   let passedAt: Instant | undefined;
-
-  const runAll = singleFlight(async () => {
-    const startedAt = now();
-    const results = await Promise.all(Object.entries(checks).map(([part, check]) => passes(part, check)));
-    if (results.every(Boolean)) passedAt = startedAt;
-    return results.every(Boolean);
-  });
-  const passes = async (part: string, check: HealthCheck): Promise<boolean> => {
+  const passes = async ([part, check]: readonly [string, () => Promise<void>]): Promise<boolean> => {
     try {
       await withTimeout(timeLimitMs, check);
       return true;
@@ -32,7 +21,12 @@ export function createHealthCheck(
       return false;
     }
   };
-  return async () => {
-    return isRecent(passedAt, maxAgeMs, now()) || runAll();
-  };
+  const runAll = singleFlight(async () => {
+    const startedAt = now();
+    const results = await Promise.all(Object.entries(checks).map(passes));
+    const isHealthy = results.every(passed => passed);
+    if (isHealthy) passedAt = startedAt;
+    return isHealthy;
+  });
+  return async () => isRecent(passedAt, maxAgeMs, now()) || runAll();
 }

@@ -1,26 +1,24 @@
-import { apiTokenHashes } from "../lib/platform/azure/token-hashes.ts";
+import { type ApiTokens, apiTokens } from "../lib/platform/azure/api-tokens.ts";
 import { callerFields, type RoleApi } from "../lib/platform/caller.ts";
 import type { Identify } from "../lib/platform/http/api.ts";
-import { createBearerCheck, type TokenHashes } from "../lib/platform/http/bearer.ts";
+import { createBearerCheck } from "../lib/platform/http/bearer.ts";
+import { addLogFields } from "../lib/platform/log.ts";
 import type { DeploymentSettings } from "../lib/platform/settings/deployment-settings.ts";
 import type { Deployment } from "./deployment.ts";
 
-/** Returns the storage of static token hashes of an API. */
-export const tokenHashesOf = (
-  { secrets, caching, dataKeyRing, now, log }: Deployment,
-  api: "core" | "connector",
-): TokenHashes => apiTokenHashes(secrets, api, { ...caching, now, log }, dataKeyRing);
+/** Returns the static tokens of an API. */
+export const apiTokensOf = ({ caching, now, log, ...deployment }: Deployment, api: RoleApi): ApiTokens =>
+  apiTokens(api, { ...deployment, caching: { ...caching, now, log } });
 
 /** Returns the authentication of an API without sessions, by bearer tokens. Open endpoints need none (G3). */
 export function identifyCaller(
   { settings, fetch, now, log }: Deployment,
-  { api, hashes }: { api: RoleApi; hashes: TokenHashes },
+  { api, tokens }: { api: RoleApi; tokens: ApiTokens },
 ): Identify<never> {
-  const tenant = tenantTokens(settings);
   const check = createBearerCheck({
     api,
-    ...(tenant && { tenant }),
-    ...(settings.CALLER_STATIC_TOKENS && { tokens: hashes }),
+    tenant: tenantTokens(settings),
+    tokens: settings.CALLER_STATIC_TOKENS ? tokens : undefined,
     fetch,
     now,
     log,
@@ -28,7 +26,8 @@ export function identifyCaller(
   return async (access, call) => {
     if (access === "open") return {};
     const caller = await check(call.headers);
-    return { caller, logFields: callerFields(caller) };
+    addLogFields(callerFields(caller));
+    return { caller };
   };
 }
 

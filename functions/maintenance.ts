@@ -6,7 +6,7 @@ import type { BackupScope } from "../lib/platform/maintenance/read-backup.ts";
 import { reseal } from "../lib/platform/maintenance/reseal.ts";
 import type { DeploymentSettings } from "../lib/platform/settings/deployment-settings.ts";
 import { days } from "../lib/platform/time.ts";
-import { type Deployment, freshSealer } from "./deployment.ts";
+import type { Deployment } from "./deployment.ts";
 
 /** The deployment, for tasks that process whole tables and containers. */
 export interface InDeployment {
@@ -29,30 +29,21 @@ export const resealTask = <D extends InDeployment>(tables: readonly string[]): T
   task({
     input: noInput,
     // Uses a new sealer, because the cached key can be older than a rotation.
-    run: async (_, { deployment }: D) => ({
-      ...(await reseal(tables, { ...deployment, sealer: freshSealer(deployment) })),
-    }),
+    run: (_, { deployment }: D) => reseal(tables, { ...deployment, sealer: deployment.freshSealer() }),
   });
 
 /** Creates a backup of a service's tables and containers on request (G13). */
 export const backUpTask = <D extends InDeployment>(scope: BackupScope): Task<D> =>
-  task({
-    input: noInput,
-    run: (_, deps: D) => createBackup(scope, deps),
-  });
+  task({ input: noInput, run: (_, deps: D) => createBackup(scope, deps) });
 
 /** Returns the timer that creates backups of a service, or no timer if `CRON_BACKUP_SCHEDULE` is `none`. */
-export const backUpJobs = (
+export function backUpJobs(
   scope: BackupScope,
   { CRON_BACKUP_SCHEDULE: schedule }: Pick<DeploymentSettings, "CRON_BACKUP_SCHEDULE">,
-): Readonly<Record<string, Job<InDeployment>>> =>
-  schedule === "none" ? {} : { [backUpJobNames[scope.service]]: { schedule, run: deps => createBackup(scope, deps) } };
+): Readonly<Record<string, Job<InDeployment>>> {
+  const name = scope.service === "auth" ? "scheduledAuthBackUp" : "scheduledConnectorBackUp";
+  return schedule === "none" ? {} : { [name]: { schedule, run: deps => createBackup(scope, deps) } };
+}
 
-const backUpJobNames: Readonly<Record<BackupScope["service"], string>> = {
-  auth: "scheduledAuthBackUp",
-  connector: "scheduledConnectorBackUp",
-};
-
-const createBackup = async (scope: BackupScope, { deployment }: InDeployment) => ({
-  ...(await backUp(scope, { ...deployment, keepMs: days(deployment.settings.BACKUP_KEEP_DAYS) })),
-});
+const createBackup = (scope: BackupScope, { deployment }: InDeployment) =>
+  backUp(scope, { ...deployment, keepMs: days(deployment.settings.BACKUP_KEEP_DAYS) });

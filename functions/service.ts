@@ -1,9 +1,14 @@
 import type * as z from "zod";
-import type { ApiName } from "../lib/platform/settings/api-paths.ts";
-import { type DeploymentSettings, isInAzure, proxiesOf } from "../lib/platform/settings/deployment-settings.ts";
+import { registerHttp, registerTimer } from "../lib/platform/azure/functions-app.ts";
+import { type Api, httpFunctions } from "../lib/platform/http/api.ts";
+import type { Call, Reply } from "../lib/platform/http/call.ts";
+import { type Job, runJob } from "../lib/platform/http/job.ts";
+import { type ServeOptions, serve } from "../lib/platform/http/serve.ts";
+import { serveTask, type Task, type TaskOptions, taskTemplate } from "../lib/platform/http/task.ts";
+import { type Log, withLogFields } from "../lib/platform/log.ts";
+import { type DeploymentSettings, isInAzure } from "../lib/platform/settings/deployment-settings.ts";
 import type { Environment } from "../lib/platform/settings/read-settings.ts";
 import type { Deployment } from "./deployment.ts";
-import type { RefusalOptions } from "./register.ts";
 
 /**
  * A service (authentication server or connector) as functions/main.ts starts it. It is loaded only if one of its APIs
@@ -16,8 +21,6 @@ export interface Service<Settings = unknown> {
   read(environment: Environment): Settings;
   /** Creates the clients of the service, without any call. */
   open(deployment: Deployment, settings: Settings): OpenService;
-  /** Registers the routes of the named APIs so that each responds 503, because the settings are invalid (G14). */
-  refuse(apis: readonly ApiName[], paths: ApiPaths, options: RefusalOptions): void;
 }
 
 interface OpenService {
@@ -27,15 +30,12 @@ interface OpenService {
   readonly ready?: () => Promise<void>;
 }
 
-/** The path prefix of each API (G2). */
-export type ApiPaths = Pick<DeploymentSettings, "CORE_PATH" | "CLIENT_PATH" | "CONNECTOR_PATH">;
-
-/**
- * Returns how a deployment serves calls: the log, the header for TLS, the check for listed responses, and its proxies.
- */
+/** Returns how a deployment serves calls. */
 export function servingOf({ settings, log }: Deployment) {
+  const { TRUSTED_PROXIES: trustedProxies, PROXY_ID: id, PROXY_ID_HEADER: header } = settings;
   const inAzure = isInAzure(settings);
-  return { log, strictTransport: inAzure, onlyListed: !inAzure, ...proxiesOf(settings) };
+  const proxyProof = id === undefined ? undefined : { header, id };
+  return { log, strictTransport: inAzure, onlyListed: !inAzure, trustedProxies, proxyProof };
 }
 
 /** Returns the function that gives the base URL of an API, for absolute links in the response to a call (G2). */
@@ -43,3 +43,51 @@ export const apiUrl =
   ({ PUBLIC_BASE_URL }: Pick<DeploymentSettings, "PUBLIC_BASE_URL">, path: string) =>
   (call: URL): string =>
     [PUBLIC_BASE_URL ?? call.origin, path].filter(part => part !== "").join("/");
+
+/**
+ * Registers every endpoint of an API.
+ * @param preflight handles OPTIONS on every template. If absent, OPTIONS is not registered
+ */
+export function registerApi<D, S>(
+  api: Api<D, S>,
+  prefix: string,
+  serving: ServeOptions<D, S>,
+  preflight?: (call: Call) => Promise<Reply>,
+): void {
+  for (const { name, template, methods, endpoint } of httpFunctions(api, prefix)) {
+    const answer = serve(api, endpoint, template, serving);
+    registerHttp(name, {
+      template,
+      methods: preflight ? [...methods, "OPTIONS"] : methods,
+      answer: preflight ? call => (call.method === "OPTIONS" ? preflight(call) : answer(call)) : answer,
+    });
+  }
+}
+
+/** Registers every job as a timer. A failed job also fails its invocation. */
+export function registerJobs<D>(jobs: Readonly<Record<string, Job<D>>>, deps: D, log: Log): void {
+  for (const [name, { schedule, run }] of Object.entries(jobs)) {
+    registerTimer(name, schedule, invocationId =>
+      withLogFields({ invocationId }, async () => void (await runJob(name, "timer", log, () => run(deps)))),
+    );
+  }
+}
+
+/**
+ * Registers every maintenance task of a service as a function that requires the host's master key: `backUp` of the
+ * connector is `connectorBackUp` (G13).
+ */
+export function registerTasks<D>(
+  service: "auth" | "connector",
+  tasks: Readonly<Record<string, Task<D>>>,
+  serving: TaskOptions<D>,
+): void {
+  for (const [name, task] of Object.entries(tasks)) {
+    registerHttp(`${service}${name.charAt(0).toUpperCase()}${name.slice(1)}`, {
+      template: taskTemplate(service, name),
+      methods: ["POST"],
+      authLevel: "admin",
+      answer: serveTask(name, task, serving),
+    });
+  }
+}

@@ -1,4 +1,5 @@
-import { onTerminate } from "../lib/platform/azure/functions-app.ts";
+import { onTerminate, registerHttp } from "../lib/platform/azure/functions-app.ts";
+import { respond } from "../lib/platform/http/call.ts";
 import { createLog, writeToHost } from "../lib/platform/log.ts";
 import { enabledApis } from "../lib/platform/settings/api-paths.ts";
 import { deploymentSettings, isInAzure } from "../lib/platform/settings/deployment-settings.ts";
@@ -9,47 +10,59 @@ import {
   isLocalHost,
   misspeltSettings,
   readSettings,
-  validSettings,
 } from "../lib/platform/settings/read-settings.ts";
 import { traceInvocations, traceSdkCalls } from "../lib/platform/telemetry/instrumentation.ts";
-import { openDeployment, platformOf } from "./deployment.ts";
-import { registerHealth } from "./register.ts";
-import type { ApiPaths, Service } from "./service.ts";
+import { openDeployment } from "./deployment.ts";
+import type { Service } from "./service.ts";
 
 /**
  * The composition root: parses the environment, opens clients and registers the enabled APIs.
  * @param limits replaces constants of `Deployment.limits`, for tests
  */
 export async function start(environment: Environment, limits: object = {}): Promise<void> {
-  const services = await loadServices(environment);
-  let app: ReturnType<typeof open>;
+  let app: Awaited<ReturnType<typeof open>>;
   try {
-    app = open(environment, services, limits);
+    app = await open(environment, limits);
   } catch (error) {
-    refuse(environment, services, error);
+    refuse(environment, error);
     return;
   }
-  const { deployment, opened } = app;
+  const { deployment, services, opened } = app;
   const { log, settings, tracing } = deployment;
+  const inAzure = isInAzure(settings);
   const schemas = [deploymentSettings, ...services.map(service => service.schema)];
   for (const misspelt of misspeltSettings(schemas, environment)) log.warn("setting_misspelt", { ...misspelt });
   if (tracing !== undefined) {
     traceInvocations(tracing, tracing.sink.flush);
     traceSdkCalls();
   }
-  const ready = () => Promise.all(opened.map(service => service.ready?.()));
-  registerHealth(async () => (await deployment.healthy()) && isDone(ready()), {
-    strictTransport: isInAzure(settings),
-  });
+  const isReady = () =>
+    Promise.all(opened.map(service => service.ready?.())).then(
+      () => true,
+      () => false,
+    );
   // Starts now, so that the first caller does not have to wait.
-  void isDone(ready());
+  void isReady();
+  registerHealth(async () => (await deployment.healthy()) && isReady(), inAzure);
   if (opened.length === 0) log.warn("no_api", { setting: "SERVICE_APIS" });
   for (const service of opened) service.register();
   const close = async () => {
     log.info("stopped", {});
     await tracing?.sink.close();
   };
-  onTerminate(close, { inAzure: isInAzure(settings) });
+  onTerminate(close, { inAzure });
+}
+
+/** Parses the settings and creates all clients, so that errors occur before anything is registered. */
+async function open(environment: Environment, limits: object) {
+  const services = await loadServices(environment);
+  const [settings, ofServices] = combineReads(
+    () => readSettings(deploymentSettings, environment),
+    () => combineReads(...services.map(service => () => service.read(environment))),
+  );
+  const deployment = openDeployment(settings, { environment, limits });
+  const opened = services.map((service, index) => service.open(deployment, ofServices[index]));
+  return { deployment, services, opened };
 }
 
 /** Loads the services of the enabled APIs only, which keeps the cold start short. */
@@ -64,39 +77,38 @@ async function loadServices(environment: Environment): Promise<readonly Service[
   return [...(auth ? [auth.authService] : []), ...(connector ? [connector] : [])];
 }
 
-/** Parses the settings and creates all clients, so that errors occur before anything is registered. */
-function open(environment: Environment, services: readonly Service[], limits: object) {
-  const [settings, ofServices] = combineReads(
-    () => readSettings(deploymentSettings, environment),
-    () => combineReads(...services.map(service => () => service.read(environment))),
-  );
-  const deployment = openDeployment(settings, { platform: platformOf(environment), limits });
-  return { deployment, opened: services.map((service, index) => service.open(deployment, ofServices[index])) };
+/**
+ * Registers `GET /health`, which is public and returns no data (G11), and `HEAD`, with which Azure Front Door and many
+ * monitors probe. The host leaves out the body of a response to `HEAD`.
+ */
+function registerHealth(isHealthy: () => Promise<boolean>, strictTransport: boolean): void {
+  registerHttp("health", {
+    template: "health",
+    methods: ["GET", "HEAD"],
+    answer: call =>
+      respond(call, { strictTransport }, async () =>
+        (await isHealthy())
+          ? { status: 200, body: { status: "ok" } }
+          : { status: 503, headers: { "retry-after": "10" }, body: { status: "unavailable" } },
+      ),
+  });
 }
 
-const isDone = (work: Promise<unknown>): Promise<boolean> =>
-  work.then(
-    () => true,
-    () => false,
-  );
-
 /**
- * Registers the same routes so that each responds 503, and logs the error. If loading threw instead, the host would
- * respond 404 to every call (G14).
+ * Registers one function that answers 503 to every call, and logs the error. If loading threw instead, the host would
+ * respond 404 to every call (G14). The body has the error members of every API.
  */
-function refuse(environment: Environment, services: readonly Service[], error: unknown): void {
+function refuse(environment: Environment, error: unknown): void {
   const log = createLog(writeToHost);
   if (error instanceof BadSettings) log.error("bad_settings", { message: error.message, problems: error.problems });
   else log.error("not_started", { error });
-  const options = { strictTransport: !isLocalHost(environment) };
-  const { shape } = deploymentSettings;
-  const paths: ApiPaths = {
-    CORE_PATH: shape.CORE_PATH.parse(undefined),
-    CLIENT_PATH: shape.CLIENT_PATH.parse(undefined),
-    CONNECTOR_PATH: shape.CONNECTOR_PATH.parse(undefined),
-    ...validSettings(deploymentSettings, environment, ["CORE_PATH", "CLIENT_PATH", "CONNECTOR_PATH"]),
-  };
-  registerHealth(async () => false, options);
-  const refusal = { ...options, routes: new Set<string>() };
-  for (const service of services) service.refuse(enabledApis(environment), paths, refusal);
+  const message = "The service is not configured.";
+  const body = { error: message, error_code: "api_error", error_message: message };
+  const strictTransport = !isLocalHost(environment);
+  registerHttp("notConfigured", {
+    template: "{*path}",
+    methods: ["GET", "HEAD", "POST", "DELETE", "OPTIONS"],
+    answer: call =>
+      respond(call, { strictTransport }, async () => ({ status: 503, headers: { "retry-after": "60" }, body })),
+  });
 }

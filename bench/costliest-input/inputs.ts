@@ -42,12 +42,10 @@ export function* inputsOf(
   endpoint: Pick<Endpoint<never>, "body">,
   parts: RouteParts,
 ): Generator<Input> {
-  const { method, segments } = parts;
-  const url = `http://127.0.0.1/${segments.join("/").replaceAll(/[{}]/g, "")}`;
+  const { method, template } = parts;
+  const url = `http://127.0.0.1/${template.replaceAll(/[{}]/g, "")}`;
   const params = (text: string) =>
-    Object.fromEntries(
-      segments.filter(segment => segment.startsWith("{")).map(segment => [segment.slice(1, -1), text]),
-    );
+    Object.fromEntries([...template.matchAll(/\{(\w+)\}/g)].map(([, name]) => [name, text]));
   const base = { method, url, params: params("anna"), headers: { host: "127.0.0.1" }, bytes: new Uint8Array() };
   const withBody = (name: string, type: string, text: string): Input => {
     const bytes = Buffer.from(text);

@@ -1,7 +1,6 @@
 import * as z from "zod";
 import type { Fault } from "../../lib/platform/fault.ts";
-import type { Reply } from "../../lib/platform/http/call.ts";
-import { faultStatus, retryAfterHeader } from "../../lib/platform/http/respond.ts";
+import { faultStatus, type Reply, retryAfterHeader } from "../../lib/platform/http/call.ts";
 
 export const errorBody = z
   .object({

@@ -1,8 +1,9 @@
 import { readPresented } from "../../lib/auth/sessions/cookies.ts";
 import { findLiveSession, type LiveSession, sessionRequired } from "../../lib/auth/sessions/manage-sessions.ts";
 import type { Api, Identify } from "../../lib/platform/http/api.ts";
+import { type ApiTokenContext, apiTokenEndpoints } from "../../lib/platform/http/api-token-endpoints.ts";
 import type { RoleEndpoint } from "../../lib/platform/http/endpoint.ts";
-import { type TokenContext, tokenEndpoints } from "../../lib/platform/http/token-endpoints.ts";
+import { addLogFields } from "../../lib/platform/log.ts";
 import { checkOrigin } from "./client/check-origin.ts";
 import * as credentials from "./client/credentials.ts";
 import * as sessions from "./client/sessions.ts";
@@ -20,7 +21,7 @@ import { refuseClient, refuseCore } from "./errors.ts";
  * All endpoints of the Core API (specification section 4). Keep it private. The names become the names of the
  * functions.
  */
-export const core: Api<AuthContext & TokenContext> = {
+export const core: Api<AuthContext & ApiTokenContext> = {
   name: "core",
   title: "Authentication server, Core API",
   input: "fields",
@@ -56,8 +57,8 @@ export const core: Api<AuthContext & TokenContext> = {
     coreImportOtpkeys: otpkeyImports.importOtpkeys,
     coreListOtpkeys: otpkeys.listOtpkeys,
     ...attributeEndpoints(),
-    ...tokenEndpoints("core"),
-  } satisfies Readonly<Record<string, RoleEndpoint<AuthContext & TokenContext>>>,
+    ...apiTokenEndpoints("core"),
+  } satisfies Readonly<Record<string, RoleEndpoint<AuthContext & ApiTokenContext>>>,
 };
 
 /** All endpoints of the Client API (specification section 4). It is public; its credential is the session. */
@@ -89,5 +90,6 @@ export const identifySession =
     const session = await findLiveSession(value, context, { touch: access !== "session_without_refresh" });
     if (session === undefined && access === "optional_session") return {};
     if (session === undefined) throw sessionRequired();
-    return { session, logFields: { userId: session.user.value.id } };
+    addLogFields({ userId: session.user.value.id });
+    return { session };
   };

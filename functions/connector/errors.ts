@@ -1,7 +1,6 @@
 import * as z from "zod";
 import type { Fault, FaultKind } from "../../lib/platform/fault.ts";
-import type { Reply } from "../../lib/platform/http/call.ts";
-import { retryAfterHeader } from "../../lib/platform/http/respond.ts";
+import { type Reply, retryAfterHeader } from "../../lib/platform/http/call.ts";
 
 const errorTypes = ["validation", "authentication", "not_found", "conflict", "throttled", "internal"] as const;
 const errorCodes = ["api_error", "delivery_error", "idp_error"] as const;

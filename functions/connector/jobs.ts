@@ -22,7 +22,7 @@ export const connectorJobs = (settings: ConnectorSettings): Readonly<Record<stri
     run: whenReady(context => cleanUp(context.cleanUpCompletedDays, context)),
   },
   ...(settings.EVENT_SINK_URLS.some(url => url !== noSink) && {
-    sendEvents: { schedule: settings.CRON_EVENT_SCHEDULE, run: async context => ({ ...(await sendEvents(context)) }) },
+    sendEvents: { schedule: settings.CRON_EVENT_SCHEDULE, run: sendEvents },
   }),
 });
 
@@ -30,5 +30,5 @@ const whenReady =
   (run: (context: ConnectorContext) => Promise<object>): Job<ConnectorContext>["run"] =>
   async context => {
     await context.ready();
-    return { ...(await run(context)) };
+    return run(context);
   };

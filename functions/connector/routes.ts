@@ -1,5 +1,5 @@
 import type { Api } from "../../lib/platform/http/api.ts";
-import { type TokenContext, tokenEndpoints } from "../../lib/platform/http/token-endpoints.ts";
+import { type ApiTokenContext, apiTokenEndpoints } from "../../lib/platform/http/api-token-endpoints.ts";
 import type { ConnectorContext } from "./context.ts";
 import { createCredentialRequest } from "./create-credential-request.ts";
 import { cancelCredentialRequest, getCredentialRequest, listCredentialRequests } from "./credential-requests.ts";
@@ -19,7 +19,7 @@ import { getStatus, getStatusV1 } from "./status.ts";
 import { createCredentialRequestOnSite, createShipment, getCredentialRequestV1, getShipment } from "./version-1.ts";
 
 /** The connector's API on one page (specification section 4). The names become the functions' names. */
-export const connector: Api<ConnectorContext & TokenContext> = {
+export const connector: Api<ConnectorContext & ApiTokenContext> = {
   name: "connector",
   title: "FIDO credential and shipment connector",
   input: "json",
@@ -53,6 +53,6 @@ export const connector: Api<ConnectorContext & TokenContext> = {
     v1ProcessCredentialRequests: processCredentialRequestsNowV1,
     v1ResendPin: resendPinOfRequest,
     v1ResendPinOfShipment: resendPinOfShipment,
-    ...tokenEndpoints("connector"),
+    ...apiTokenEndpoints("connector"),
   },
 };

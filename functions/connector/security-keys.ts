@@ -5,7 +5,8 @@ import {
   registeredKeyV2,
 } from "../../lib/connector/api/list-security-keys.ts";
 import { shownCredentialStates } from "../../lib/connector/model/states.ts";
-import { type Call, toCsv } from "../../lib/platform/http/call.ts";
+import type { Call } from "../../lib/platform/http/call.ts";
+import { toCsv } from "../../lib/platform/http/csv.ts";
 import { endpoint } from "../../lib/platform/http/endpoint.ts";
 import type { ConnectorContext } from "./context.ts";
 import { filterName, listQuery, pageHeaders } from "./list-page.ts";

@@ -1,3 +1,4 @@
+import * as z from "zod";
 import type { Fields } from "./log.ts";
 
 /** The roles of callers of each API. The last one includes all others, and each includes `read`. */
@@ -38,3 +39,20 @@ export const callerFields = ({ kind, application, subject }: Caller): Fields => 
   application,
   ...(subject !== undefined && { subject }),
 });
+
+/** What is stored of a static API token (G3). The token itself is not stored. */
+export const apiToken = z.lazy(() =>
+  z.object({
+    id: z.string(),
+    name: z.string(),
+    sha256: z.string(),
+    createdAt: z.string(),
+    /** The token is accepted before this time. Absent: until it is revoked. */
+    expiresAt: z.string().exactOptional(),
+    /** Absent: the token may do everything. */
+    role: z.enum(callerRoles).exactOptional(),
+    /** The last day, in UTC, on which the token was accepted: `2026-01-31`. Absent: it was never used. */
+    lastUsedOn: z.string().exactOptional(),
+  }),
+);
+export type ApiToken = z.output<typeof apiToken>;

@@ -1,4 +1,4 @@
-import { createHash, createHmac, createSecretKey, hkdfSync, type KeyObject } from "node:crypto";
+import { createHash, createHmac, createSecretKey, hkdfSync, type KeyObject, timingSafeEqual } from "node:crypto";
 import { CompactEncrypt, compactDecrypt, decodeProtectedHeader } from "jose";
 
 /** The versions of a secret of 32 bytes, such as the key-encryption key. */
@@ -142,6 +142,12 @@ export function keyedHash(
     derived.set(key, own);
     return createHmac("sha256", own).update(content).digest();
   };
+}
+
+/** Compares two texts in a time that reveals nothing of them. */
+export function isSameText(one: string, other: string): boolean {
+  const hashOf = (text: string) => createHash("sha256").update(text).digest();
+  return timingSafeEqual(hashOf(one), hashOf(other));
 }
 
 /** Returns a GUID that is derived from a text, so that a repetition on any host gets the same. */

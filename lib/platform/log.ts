@@ -26,6 +26,9 @@ const callFields = new AsyncLocalStorage<Fields>();
 export const withLogFields = <T>(fields: Fields, work: () => T): T =>
   callFields.run({ ...callFields.getStore(), ...fields }, work);
 
+/** Adds `fields` to every further log line of the call or work that `withLogFields` runs. */
+export const addLogFields = (fields: Fields): void => void Object.assign(callFields.getStore() ?? {}, fields);
+
 /** Creates a log. Levels below `threshold` are dropped. */
 export function createLog(write: WriteLine, threshold: Level = "info"): Log {
   const at =

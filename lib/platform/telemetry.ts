@@ -81,28 +81,15 @@ export function startSpan(name: string, kind: SpanKind, labels: Labels): ActiveS
   return parent && createSpan(parent.tracer, { name, kind, labels, parent: { ...parent, remote: false } });
 }
 
-/**
- * Runs `work` in a span of the trace that the W3C `traceparent` header names, or of a new trace.
- */
+/** Runs `work` in a span of the trace that the W3C `traceparent` header names, or of a new trace. */
 export function inTrace<T>(
   tracer: Tracer,
   { name, labels, traceParent }: { name: string; labels: Labels; traceParent?: string | undefined },
   work: (span: ActiveSpanHandle) => Promise<T>,
 ): Promise<T> {
   const parent = parseTraceParent(traceParent);
-  return runAndEnd(
-    createSpan(tracer, { name, kind: parent === undefined ? "server" : "internal", labels, parent }),
-    work,
-  );
-}
-
-/** Runs `work` in a child span, which fails if `work` rejects. Outside of a trace it only runs `work`. */
-export function inSpan<T>(
-  name: string,
-  { kind = "internal", labels = {} }: { kind?: SpanKind; labels?: Labels },
-  work: (span: ActiveSpanHandle) => Promise<T>,
-): Promise<T> {
-  return runAndEnd(startSpan(name, kind, labels) ?? noopSpan, work);
+  const kind = parent === undefined ? "server" : "internal";
+  return runAndEnd(createSpan(tracer, { name, kind, labels, parent }), work);
 }
 
 /** Records a value of a metric. Outside of a trace it does nothing. */
@@ -114,23 +101,27 @@ export function measure(metric: Metric, value: number, labels: Labels = {}): voi
 export const withoutSpan = <T>(work: () => T): T => activeSpan.exit(work);
 
 /**
- * Runs `work` as `inSpan` does and records its duration in seconds, with the same labels and the label `outcome`.
+ * Runs `work` in a child span, which fails if `work` rejects, and records its duration in seconds, with the same labels
+ * and the label `outcome`. Outside of a trace it only runs `work`.
  * @param outcomeOf returns the value of the label `outcome`
  */
 export async function timed<T>(
   metric: Metric,
   name: string,
-  { kind, labels, outcomeOf }: { kind?: SpanKind; labels: Labels; outcomeOf: (ended: Result<T>) => string },
+  options: { kind?: SpanKind; labels: Labels; outcomeOf: (ended: Result<T>) => string },
   work: (span: ActiveSpanHandle) => Promise<T>,
 ): Promise<T> {
-  const tracer = activeSpan.getStore()?.tracer;
-  if (tracer === undefined) return work(noopSpan);
-  const startedAt = tracer.now();
-  return inSpan(name, { ...(kind && { kind }), labels }, async span => {
+  const { kind = "internal", labels, outcomeOf } = options;
+  const parent = activeSpan.getStore();
+  const child = startSpan(name, kind, labels);
+  if (parent === undefined || child === undefined) return work(noopSpan);
+  const { now } = parent.tracer;
+  const startedAt = now();
+  return runAndEnd(child, async span => {
     const ended = await toResult(work(span));
     const outcome = outcomeOf(ended);
     span.label({ outcome });
-    measure(metric, (tracer.now() - startedAt) / 1000, { ...labels, outcome });
+    measure(metric, (now() - startedAt) / 1000, { ...labels, outcome });
     if ("error" in ended) throw ended.error;
     return ended.value;
   });

@@ -4,8 +4,8 @@
 import { authSettings } from "../../lib/auth/settings.ts";
 import { connectorSettings } from "../../lib/connector/settings.ts";
 import { deploymentSettings } from "../../lib/platform/settings/deployment-settings.ts";
-import { describeSettings } from "../../lib/platform/settings/describe-settings.ts";
 import { BadSettings, type Environment } from "../../lib/platform/settings/read-settings.ts";
+import { describeSettings } from "../generate/describe-settings.ts";
 import { apis, appEnvironments, ownVariables } from "./app-environments.ts";
 import { readAllSettings } from "./read-all-settings.ts";
 

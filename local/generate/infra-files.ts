@@ -6,7 +6,7 @@ import { connectorTables } from "../../lib/connector/storage/requests.table.ts";
 import { hostBodyLimitBytes } from "../../lib/platform/http/read-body.ts";
 import { backupsContainer } from "../../lib/platform/maintenance/read-backup.ts";
 import { deploymentSettings } from "../../lib/platform/settings/deployment-settings.ts";
-import { describeSettings } from "../../lib/platform/settings/describe-settings.ts";
+import { describeSettings } from "./describe-settings.ts";
 
 /** Settings that the templates compute, or that only a local run has. An administrator does not set them. */
 const notGiven: readonly string[] = [

@@ -2,7 +2,7 @@ import { authSettings } from "../../lib/auth/settings.ts";
 import { connectorSettings } from "../../lib/connector/settings.ts";
 import { hostBodyLimitBytes } from "../../lib/platform/http/read-body.ts";
 import { deploymentSettings } from "../../lib/platform/settings/deployment-settings.ts";
-import { describeSettings } from "../../lib/platform/settings/describe-settings.ts";
+import { describeSettings } from "./describe-settings.ts";
 import { infraFiles } from "./infra-files.ts";
 
 /** The schemas of all settings by their headings in the documentation. */

@@ -1,9 +1,9 @@
 import { mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { describeSettings } from "../../lib/platform/settings/describe-settings.ts";
 import { azureHostMissing, findAzureHost } from "../azure-host/find-azure-host.ts";
 import { type RunningAzureHost, startAzureHost } from "../azure-host/start-azure-host.ts";
+import { describeSettings } from "../generate/describe-settings.ts";
 import { hostSettings, settingSchemas } from "../generate/settings-files.ts";
 import { buildPackage } from "../package/build.ts";
 import { writePackage } from "../package/files.ts";

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import * as z from "zod";
-import { describeSettings } from "../../lib/platform/settings/describe-settings.ts";
+import { describeSettings } from "../generate/describe-settings.ts";
 import { settingSchemas } from "../generate/settings-files.ts";
 
 const settingsFile = z.object({

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { hashToken } from "../../lib/platform/http/bearer.ts";
+import { hashToken } from "../../lib/platform/azure/api-tokens.ts";
 import { instant } from "../../lib/platform/time.ts";
 import type { Vault } from "../peers/vault/vault.ts";
 

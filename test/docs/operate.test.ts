@@ -29,11 +29,9 @@ const tasks = [
 
 /** Every route as `POST /core/users`, with `{}` for each parameter. */
 const routes = [
-  ...httpFunctions(core, "core").flatMap(({ template, parts }) => parts.map(({ method }) => `${method} /${template}`)),
-  ...httpFunctions(client, "client").flatMap(({ template, parts }) =>
-    parts.map(({ method }) => `${method} /${template}`),
+  ...[...httpFunctions(core, "core"), ...httpFunctions(client, "client"), ...httpFunctions(connector, "")].flatMap(
+    ({ template, methods }) => methods.map(method => `${method} /${template}`),
   ),
-  ...httpFunctions(connector, "").flatMap(({ template, parts }) => parts.map(({ method }) => `${method} /${template}`)),
   ...tasks.map(([service, name]) => `POST /${taskTemplate(service, name)}`),
 ].map(route => route.replace(/\{[^}]*\}/g, "{}"));
 

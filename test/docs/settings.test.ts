@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { describeSettings } from "../../lib/platform/settings/describe-settings.ts";
+import { describeSettings } from "../../local/generate/describe-settings.ts";
 import { settingSchemas } from "../../local/generate/settings-files.ts";
 
 /** Names of the settings that need not be set and do not say when a person sets them. A required one is always set. */

@@ -13,17 +13,17 @@ async function statusOf(url: string, method: string, path: string, header: strin
 
 // `new Request` of @azure/functions throws for such a value before our code runs; see http-invocation.ts.
 test.each([
-  ["good settings", goodSettings],
-  ["bad settings", { ...goodSettings, TRUSTED_PROXIES: "x" }],
-])("no header value changes what a route answers, with %s", async (_, settings) => {
+  ["good settings", goodSettings, 40],
+  ["bad settings", { ...goodSettings, TRUSTED_PROXIES: "x" }, 4],
+])("no header value changes what a route answers, with %s", async (_, settings, least) => {
   const main = await startMain(settings);
   try {
     const routes = main.functions.flatMap(({ bindings }) =>
       bindings
         .filter(({ type, route }) => type === "httpTrigger" && !route?.startsWith("maintenance/"))
-        .flatMap(({ route = "", methods = [] }) => methods.map(method => [method, `/${route.replace(/[{}]/g, "")}`])),
+        .flatMap(({ route = "", methods = [] }) => methods.map(method => [method, `/${route.replace(/[{}*]/g, "")}`])),
     );
-    expect(routes.length).toBeGreaterThan(40);
+    expect(routes.length).toBeGreaterThan(least);
     for (const [method = "", path = ""] of routes) {
       const plain = await statusOf(main.url, method, path, "Cookie: theme=x");
       expect([method, path, plain]).not.toContain(500);

@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { openDeployment } from "../../functions/deployment.ts";
-import { identifyCaller, tokenHashesOf } from "../../functions/identify-caller.ts";
+import { apiTokensOf, identifyCaller } from "../../functions/identify-caller.ts";
+import { hashToken } from "../../lib/platform/azure/api-tokens.ts";
 import { Fault } from "../../lib/platform/fault.ts";
-import { hashToken } from "../../lib/platform/http/bearer.ts";
 import type { Call } from "../../lib/platform/http/call.ts";
 import { createLog } from "../../lib/platform/log.ts";
 import { deploymentSettings } from "../../lib/platform/settings/deployment-settings.ts";
@@ -50,7 +50,7 @@ const checkOf = (environment: Readonly<Record<string, string>>, limits: Limits =
       return fetch(String(input).startsWith("https://login.microsoftonline.com/") ? issuer.jwksUri : input, init);
     },
   };
-  const identify = identifyCaller(deployment, { api: "connector", hashes: tokenHashesOf(deployment, "connector") });
+  const identify = identifyCaller(deployment, { api: "connector", tokens: apiTokensOf(deployment, "connector") });
   const callWith = (headers: Headers) => ({ headers }) as Pick<Call, "headers"> as Call;
   return (token: string) =>
     identify("caller", callWith(new Headers({ authorization: `Bearer ${token}` }))).then(

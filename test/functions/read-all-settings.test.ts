@@ -36,24 +36,17 @@ describe("CRON_BACKUP_SCHEDULE", () => {
 });
 
 describe("bad settings", () => {
-  it("register the same routes, all answering 503, and say every reason in one log event, no value among them", async () => {
+  it("answer 503 to every call, and say every reason in one log event, no value among them", async () => {
     const [good, bad] = await Promise.all([
       start(goodSettings),
       start({
         ...goodSettings,
-        SERVICE_APIS: "core, client , connector",
-        CONNECTOR_PATH: "fido",
         TRUSTED_PROXIES: "hunter2",
         CLOUD_KEY_VAULT_ENDPOINT: "",
         RFPR_RETRY_NUMBER_DAYS: "hunter2",
         EMAIL_SENDER_ADDRESS: " ",
       }),
     ]);
-    const stays = ({ name, route }: { name: string; route: string }) =>
-      name === "health" || /^(core|client)[A-Z]/.test(name) || route.startsWith("maintenance/");
-    const moved = httpRoutes(good).map(one => (stays(one) ? one : { ...one, route: `fido/${one.route}` }));
-    expect(httpRoutes(bad)).toEqual(moved);
-    expect(moved.length).toBeGreaterThan(5);
     expect(timers(good).map(({ name }) => name)).toEqual([
       "scheduledAuthBackUp",
       "sessionCleanup",
@@ -64,13 +57,11 @@ describe("bad settings", () => {
     ]);
     expect(timers(bad)).toEqual([]);
 
-    const routes = httpRoutes(bad);
+    const routes = httpRoutes(good);
     expect(routes.filter(({ route }) => route.startsWith("maintenance/")).length).toBeGreaterThan(5);
     for (const { route, methods } of routes) {
       for (const method of methods) {
-        // The host itself wants its master key before a maintenance task.
-        const headers = { "x-functions-key": bad.masterKey };
-        const answer = await fetch(`${bad.url}/${route.replaceAll(/[{}]/g, "")}`, { method, headers });
+        const answer = await fetch(`${bad.url}/${route.replaceAll(/[{}]/g, "")}`, { method });
         expect([method, route, answer.status]).toEqual([method, route, 503]);
         expect(Number(answer.headers.get("retry-after")), route).toBeGreaterThan(0);
         expect(await answer.text()).not.toContain("RFPR_RETRY_NUMBER_DAYS");

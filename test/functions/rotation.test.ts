@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { stringify } from "yaml";
 import { createPasswordHasher } from "../../lib/auth/passwords/password-hash.ts";
 import { userIn } from "../../lib/auth/users/user-rows.table.ts";
-import { keyRing } from "../../lib/platform/azure/key-ring.ts";
+import { keyRing } from "../../lib/platform/azure/cached-secrets.ts";
 import { openSecrets } from "../../lib/platform/azure/secrets.ts";
 import { localCredential } from "../../lib/platform/azure/services.ts";
 import { omitUndefined } from "../../lib/platform/collections.ts";

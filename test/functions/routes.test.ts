@@ -8,11 +8,10 @@ import { BadSettings, readSettings } from "../../lib/platform/settings/read-sett
 import { goodSettings, type MainProcess, startMain } from "./main-process.ts";
 import { routesOverlap } from "./routes-overlap.ts";
 
-/** Where a deployment may place its APIs: as the specifications have them, apart, and all under one roof. */
+/** Where a deployment may place its APIs: as the specifications have them, and all under one roof. */
 const placements: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   default: {},
   moved: { CORE_PATH: "a/core", CLIENT_PATH: "a/client", CONNECTOR_PATH: "a/connector" },
-  "side by side": { CORE_PATH: "auth/core", CLIENT_PATH: "auth", CONNECTOR_PATH: "fido" },
 };
 
 describe.each(Object.entries(placements))("all functions of all APIs, %s paths", (_, paths) => {
@@ -24,9 +23,7 @@ describe.each(Object.entries(placements))("all functions of all APIs, %s paths",
     routes = main.functions.flatMap(({ name, bindings }) =>
       bindings
         .filter(({ type }) => type === "httpTrigger")
-        .flatMap(({ route = "", methods = [] }) =>
-          methods.map(method => ({ name, method, segments: route.split("/") })),
-        ),
+        .flatMap(({ route: template = "", methods = [] }) => methods.map(method => ({ name, method, template }))),
     );
   });
   afterAll(() => main.end());
@@ -49,16 +46,16 @@ describe.each(Object.entries(placements))("all functions of all APIs, %s paths",
   });
 
   it("leave to the host what is the host's", () => {
-    for (const { segments, name } of routes) {
-      expect(["admin", "runtime", "api", ""], name).not.toContain(segments[0]?.toLowerCase());
+    for (const { template, name } of routes) {
+      expect(["admin", "runtime", "api", ""], name).not.toContain(template.split("/")[0]?.toLowerCase());
     }
   });
 
   it("lie where the settings place them, but for /health", () => {
     const { CONNECTOR_PATH = "" } = paths;
     const status = routes.find(({ name }) => name === "v2GetStatus");
-    expect(status?.segments.join("/")).toBe([CONNECTOR_PATH, "v2/status"].filter(part => part !== "").join("/"));
-    expect(routes.find(({ name }) => name === "health")?.segments).toEqual(["health"]);
+    expect(status?.template).toBe([CONNECTOR_PATH, "v2/status"].filter(part => part !== "").join("/"));
+    expect(routes.find(({ name }) => name === "health")?.template).toBe("health");
   });
 });
 
@@ -81,7 +78,7 @@ describe("an API without a path prefix", () => {
       }
     };
     const own = routesOf(root, "");
-    const segments = [...new Set(own.map(({ segments: [first = ""] }) => first)), "elsewhere"];
+    const segments = [...new Set(own.map(({ template }) => template.split("/")[0] ?? "")), "elsewhere"];
     const paths = segments.flatMap(segment => [segment, `${segment}/x`, `${segment.toUpperCase()}/x/y`]);
     for (const other of names.filter(name => name !== root)) {
       const overlapping = paths.filter(path =>

@@ -9,5 +9,5 @@ export async function runTask<D>(
 ): Promise<Readonly<Record<string, unknown>>> {
   const task = tasks[name];
   if (task === undefined) throw new Error(`there is no task ${name}`);
-  return task.run(task.input.parse(input), deps);
+  return { ...(await task.run(task.input.parse(input), deps)) };
 }

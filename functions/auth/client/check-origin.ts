@@ -1,7 +1,6 @@
 import { Fault } from "../../../lib/platform/fault.ts";
-import type { Call, Reply } from "../../../lib/platform/http/call.ts";
+import { type Call, type Reply, respond } from "../../../lib/platform/http/call.ts";
 import { requireProxy } from "../../../lib/platform/http/proxies.ts";
-import { respond } from "../../../lib/platform/http/respond.ts";
 import type { ServeOptions } from "../../../lib/platform/http/serve.ts";
 import { refuseClient } from "../errors.ts";
 

@@ -3,10 +3,9 @@ import { authBackedUp } from "../../../lib/auth/storage/backup-items.table.ts";
 import type { Job } from "../../../lib/platform/http/job.ts";
 import { minutes } from "../../../lib/platform/time.ts";
 import type { Deployment } from "../../deployment.ts";
-import { identifyCaller, tokenHashesOf } from "../../identify-caller.ts";
+import { apiTokensOf, identifyCaller } from "../../identify-caller.ts";
 import { backUpJobs } from "../../maintenance.ts";
-import { registerApi, registerJobs, registerRefusing, registerRefusingTasks, registerTasks } from "../../register.ts";
-import { type Service, servingOf } from "../../service.ts";
+import { registerApi, registerJobs, registerTasks, type Service, servingOf } from "../../service.ts";
 import { lowerThreadPoolPriority } from "../../thread-priority.ts";
 import { clientPreflight } from "../client/check-origin.ts";
 import type { AuthContext } from "../context.ts";
@@ -28,13 +27,6 @@ export const authService: Service<AuthSettings> = {
       },
     };
   },
-  refuse(apis, { CORE_PATH, CLIENT_PATH }, options) {
-    if (apis.includes("core")) {
-      registerRefusing(core, CORE_PATH, options);
-      registerRefusingTasks("auth", authTasks, options);
-    }
-    if (apis.includes("client")) registerRefusing(client, CLIENT_PATH, options);
-  },
 };
 
 function register(deployment: Deployment, settings: AuthSettings, auth: ReturnType<typeof openAuthContext>): void {
@@ -42,9 +34,9 @@ function register(deployment: Deployment, settings: AuthSettings, auth: ReturnTy
   const { log } = deployment;
   const common = servingOf(deployment);
   if (SERVICE_APIS.includes("core")) {
-    const hashes = tokenHashesOf(deployment, "core");
-    const identify = identifyCaller(deployment, { api: "core", hashes });
-    registerApi(core, CORE_PATH, { ...common, deps: { ...auth, tokenHashes: hashes }, identify });
+    const tokens = apiTokensOf(deployment, "core");
+    const identify = identifyCaller(deployment, { api: "core", tokens });
+    registerApi(core, CORE_PATH, { ...common, deps: { ...auth, apiTokens: tokens }, identify });
     registerJobs(backUpJobs(authBackedUp, deployment.settings), { deployment }, log);
     registerTasks("auth", authTasks, { ...common, deps: { ...auth, deployment } });
   }
@@ -60,6 +52,6 @@ function register(deployment: Deployment, settings: AuthSettings, auth: ReturnTy
 export const authJobs = (settings: AuthSettings): Readonly<Record<string, Job<AuthContext>>> => ({
   sessionCleanup: {
     schedule: settings.CRON_SESSION_CLEANUP_SCHEDULE,
-    run: async ({ cleanUp }) => ({ ...(await cleanUp(AbortSignal.timeout(minutes(8)))) }),
+    run: ({ cleanUp }) => cleanUp(AbortSignal.timeout(minutes(8))),
   },
 });

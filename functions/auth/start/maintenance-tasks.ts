@@ -3,7 +3,7 @@ import { authBackedUp, verifyAuth } from "../../../lib/auth/storage/backup-items
 import { createKeyedHash } from "../../../lib/auth/storage/keyed-hash.ts";
 import { restoreAuth } from "../../../lib/auth/storage/restore.table.ts";
 import { authTables, openAuthTables } from "../../../lib/auth/storage/tables.table.ts";
-import { keyRing } from "../../../lib/platform/azure/key-ring.ts";
+import { keyRing } from "../../../lib/platform/azure/cached-secrets.ts";
 import { type Task, task } from "../../../lib/platform/http/task.ts";
 import { findBackup } from "../../../lib/platform/maintenance/read-backup.ts";
 import { restore } from "../../../lib/platform/maintenance/restore.ts";

@@ -5,7 +5,7 @@ import { createDeviceTokens } from "../../../lib/auth/sessions/device-token.ts";
 import type { AuthSettings } from "../../../lib/auth/settings.ts";
 import { createKeyedHash } from "../../../lib/auth/storage/keyed-hash.ts";
 import { authStore } from "../../../lib/auth/storage/store.table.ts";
-import { keyRing } from "../../../lib/platform/azure/key-ring.ts";
+import { keyRing } from "../../../lib/platform/azure/cached-secrets.ts";
 import { isInAzure } from "../../../lib/platform/settings/deployment-settings.ts";
 import type { Deployment } from "../../deployment.ts";
 import { apiUrl } from "../../service.ts";

@@ -3,10 +3,9 @@ import { connectorBackedUp } from "../../../lib/connector/storage/restore.table.
 import type { Identify } from "../../../lib/platform/http/api.ts";
 import type { Environment } from "../../../lib/platform/settings/read-settings.ts";
 import type { Deployment } from "../../deployment.ts";
-import { identifyCaller, tokenHashesOf } from "../../identify-caller.ts";
+import { apiTokensOf, identifyCaller } from "../../identify-caller.ts";
 import { backUpJobs } from "../../maintenance.ts";
-import { registerApi, registerJobs, registerRefusing, registerRefusingTasks, registerTasks } from "../../register.ts";
-import { type Service, servingOf } from "../../service.ts";
+import { registerApi, registerJobs, registerTasks, type Service, servingOf } from "../../service.ts";
 import type { ConnectorContext } from "../context.ts";
 import { connectorJobs } from "../jobs.ts";
 import { connector } from "../routes.ts";
@@ -31,21 +30,16 @@ const connectorService: Omit<Service<ConnectorStart>, "read"> = {
     const context = openConnectorContext(deployment, start);
     return { ready: context.ready, register: () => register(deployment, start, context) };
   },
-  refuse(apis, { CONNECTOR_PATH }, options) {
-    if (!apis.includes("connector")) return;
-    registerRefusing(connector, CONNECTOR_PATH, options);
-    registerRefusingTasks("connector", connectorTasks, options);
-  },
 };
 
 function register(deployment: Deployment, { settings }: ConnectorStart, context: ConnectorContext): void {
   const { log } = deployment;
   const common = servingOf(deployment);
-  const hashes = tokenHashesOf(deployment, "connector");
+  const tokens = apiTokensOf(deployment, "connector");
   registerApi(connector, deployment.settings.CONNECTOR_PATH, {
     ...common,
-    deps: { ...context, tokenHashes: hashes },
-    identify: thenReady(identifyCaller(deployment, { api: "connector", hashes }), context.ready),
+    deps: { ...context, apiTokens: tokens },
+    identify: thenReady(identifyCaller(deployment, { api: "connector", tokens }), context.ready),
   });
   registerJobs(connectorJobs(settings), context, log);
   registerJobs(backUpJobs(connectorBackedUp, deployment.settings), { deployment }, log);

@@ -15,7 +15,7 @@ import { peerLimits } from "../../../lib/connector/peers/peer-limits.ts";
 import { connectEnrollment, connectRfpr, type Rfpr } from "../../../lib/connector/peers/rfpr.ts";
 import { type ConnectorSettings, toIntervals } from "../../../lib/connector/settings.ts";
 import { requestStore } from "../../../lib/connector/storage/requests.table.ts";
-import { signingSecrets } from "../../../lib/platform/azure/cached-secret.ts";
+import { signingSecrets } from "../../../lib/platform/azure/cached-secrets.ts";
 import { openMailer } from "../../../lib/platform/azure/mailer.ts";
 import { accessToken } from "../../../lib/platform/azure/services.ts";
 import type { PeerTools } from "../../../lib/platform/call-peer.ts";

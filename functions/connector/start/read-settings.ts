@@ -5,11 +5,11 @@ import { secretHostProblems, withoutLoopback } from "../../../lib/connector/idp/
 import { type ConnectorSettings, connectorSettings } from "../../../lib/connector/settings.ts";
 import type { Problem } from "../../../lib/platform/fault.ts";
 import { deploymentSettings } from "../../../lib/platform/settings/deployment-settings.ts";
-import { effectiveSettings } from "../../../lib/platform/settings/describe-settings.ts";
 import {
   BadSettings,
   combineReads,
   type Environment,
+  effectiveSettings,
   isLocalHost,
   readSettings,
   validSettings,

@@ -7,11 +7,10 @@ import type {
 } from "@azure/communication-email";
 import { withTimeout } from "../async.ts";
 import { Fault } from "../fault.ts";
-import type { Mail, Mailer, MailStatus } from "../mail.ts";
-import { PeerFailure, traceCall } from "../peer-failure.ts";
+import type { Mailer, MailStatus } from "../mail.ts";
+import { hasSentNothing, kindOfStatus, PeerFailure, readRetryAfter, traceCall } from "../peer-failure.ts";
 import { between, type Now } from "../time.ts";
-import { errorCode, toMailFailure, unreadableMailResponse } from "./mail-failure.ts";
-import { isLocalService, localAccessKey, type Policies, type ServiceAccess } from "./services.ts";
+import { isLocalService, isServiceError, localAccessKey, type Policies, type ServiceAccess } from "./services.ts";
 
 type MailOptions = ServiceAccess & {
   /** Sender address, of a verified domain. */
@@ -31,57 +30,47 @@ export function openMailer(options: MailOptions): Mailer {
   const local = isLocalService(endpointOf(options));
   let opened: Promise<EmailClient> | undefined;
 
-  const call = (operation: string, message: EmailMessage, more: EmailSendOptionalParams) => {
+  const call = async (operation: string, message: EmailMessage, more: EmailSendOptionalParams) => {
     const startedAt = now();
     const isLate = () => between(startedAt, now()) >= timeoutMs;
-    const response = lateness.run(isLate, () =>
-      withTimeout(timeoutMs, async abortSignal => {
-        opened ??= openClient(options, local);
-        return readFirstResponse(await opened, message, more, abortSignal);
-      }),
-    );
-    return response.catch((error: unknown) => {
-      throw toMailFailure(operation, error, now);
-    });
-  };
-
-  const send = async ({ to, subject, text, html, operationId }: Mail): Promise<void> => {
-    const message: EmailMessage = {
-      senderAddress: sender,
-      recipients: { to: to.map(address => ({ address })) },
-      content: { subject, plainText: text, html },
-      disableUserEngagementTracking: true,
-    };
-    const { httpStatus, body } = await call("send", message, { operationId });
-    if (typeof body?.id !== "string") throw unreadableMailResponse("send", httpStatus);
-  };
-
-  const statusOf = async (operationId: string): Promise<MailStatus> => {
-    const resumeFrom = JSON.stringify({
-      state: {
-        status: "running",
-        config: {
-          operationLocation: `/emails/operations/${encodeURIComponent(operationId)}`,
-          metadata: { mode: "OperationLocation" },
-        },
-      },
-    });
-    const { httpStatus, body } = await call("status", emptyMessage, { resumeFrom });
-    if (httpStatus === 404) {
-      // Without the service's error code the 404 may be a proxy's, and the email may be sent already.
-      if (errorCode(body?.error?.code) === undefined)
-        throw new PeerFailure("mail", "status", "missing", { status: 404 });
-      return { status: "unknown" };
+    try {
+      return await lateness.run(isLate, () =>
+        withTimeout(timeoutMs, async abortSignal => {
+          opened ??= openClient(options, local);
+          return readFirstResponse(await opened, message, more, abortSignal);
+        }),
+      );
+    } catch (error) {
+      throw toFailure(operation, error, now);
     }
-    const status = statuses[String(body?.status)];
-    if (status === undefined) throw unreadableMailResponse("status", httpStatus);
-    const code = status === "failed" ? errorCode(body?.error?.code) : undefined;
-    return { status, ...(code !== undefined && { code }) };
   };
 
   return {
-    send: mail => traceCall("mail", "send", () => send(mail)),
-    status: operationId => traceCall("mail", "status", () => statusOf(operationId)),
+    send: ({ to, subject, text, html, operationId }) =>
+      traceCall("mail", "send", async () => {
+        const message: EmailMessage = {
+          senderAddress: sender,
+          recipients: { to: to.map(address => ({ address })) },
+          content: { subject, plainText: text, html },
+          disableUserEngagementTracking: true,
+        };
+        const { status, body } = await call("send", message, { operationId });
+        if (typeof body?.id !== "string") throw new PeerFailure("mail", "send", "unanswered", { status });
+      }),
+    status: operationId =>
+      traceCall("mail", "status", async (): Promise<MailStatus> => {
+        const operationLocation = `/emails/operations/${encodeURIComponent(operationId)}`;
+        const config = { operationLocation, metadata: { mode: "OperationLocation" } };
+        const resumeFrom = JSON.stringify({ state: { status: "running", config } });
+        const { status, body } = await call("status", emptyMessage, { resumeFrom });
+        const code = errorCode(body?.error?.code);
+        // Without the service's error code the 404 may be a proxy's, and the email may be sent already.
+        if (status === 404 && code === undefined) throw new PeerFailure("mail", "status", "missing", { status });
+        if (status === 404) return { status: "unknown" };
+        const state = statuses[String(body?.status)];
+        if (state === undefined) throw new PeerFailure("mail", "status", "unanswered", { status });
+        return { status: state, ...(state === "failed" && code !== undefined && { code }) };
+      }),
   };
 }
 
@@ -134,7 +123,7 @@ function endpointOf(access: ServiceAccess): string {
 
 /** A 2xx response, or the 404 of a status query. */
 interface MailResponse {
-  readonly httpStatus: number;
+  readonly status: number;
   readonly body?: {
     readonly id?: unknown;
     readonly status?: unknown;
@@ -158,9 +147,9 @@ async function readFirstResponse(
     await client.beginSend(message, {
       ...options,
       abortSignal: AbortSignal.any([stop.signal, limit]),
-      onResponse: ({ status, parsedBody }) => {
+      onResponse: ({ status, parsedBody: body }) => {
         const missing = status === 404 && options.resumeFrom !== undefined;
-        if (status < 300 || missing) first ??= { httpStatus: status, body: parsedBody };
+        if (status < 300 || missing) first ??= { status, body };
         stop.abort();
       },
     });
@@ -170,3 +159,28 @@ async function readFirstResponse(
   if (first === undefined) throw new Error("The mail SDK returned no response");
   return first;
 }
+
+function toFailure(operation: string, error: unknown, now: Now): PeerFailure {
+  if (error instanceof Fault) return new PeerFailure("mail", operation, "unreachable", { cause: error });
+  if (!isServiceError(error) || error.statusCode === undefined)
+    return new PeerFailure("mail", operation, wasNotSent(error) ? "unreachable" : "unanswered", { cause: error });
+  const { statusCode: status, response } = error;
+  const retryAfterSeconds = readRetryAfter(response?.headers.get("retry-after"), now);
+  // Without text and cause, because the service quotes recipients' addresses (G10).
+  const details = { status, retryAfterSeconds, code: errorCode(error.code) };
+  return new PeerFailure("mail", operation, kindOfStatus(status, retryAfterSeconds), details);
+}
+
+/** The SDK's error has the code and message of the system's error, but not its system call. */
+const wasNotSent = (error: unknown): boolean =>
+  error instanceof Error &&
+  (hasSentNothing(error) ||
+    (error as NodeJS.ErrnoException).code === "ECONNREFUSED" ||
+    /^(connect|getaddrinfo) /.test(error.message));
+
+/**
+ * Returns the service's error code, which people read in messages, logs and events. A value that is not a word is left
+ * out: it is no code, and could be an address.
+ */
+const errorCode = (value: unknown): string | undefined =>
+  typeof value === "string" && /^[A-Za-z][A-Za-z0-9]{0,63}$/.test(value) ? value : undefined;

@@ -17,48 +17,44 @@ export interface Api<D, S = unknown> {
   refuse(fault: Fault): Reply;
 }
 
-/** Authenticates a call as the access requires. Throws Fault `unauthenticated` or `forbidden`. */
+/**
+ * Authenticates a call as the access requires, and adds log fields that name the caller. Throws Fault `unauthenticated`
+ * or `forbidden`.
+ */
 export type Identify<S = unknown> = (access: Access, call: Call) => Promise<Identity<S>>;
 
 export interface RouteParts {
   readonly method: string;
-  readonly segments: readonly string[];
+  /** In the host's notation, without a leading slash: with one, the host would not start. */
+  readonly template: string;
 }
-
-const segmentsOf = (path: string): string[] => path.split("/").filter(segment => segment !== "");
 
 /** Parses a route. @param prefix path prefix of the API, may be empty */
 export function routeParts(route: Route, prefix: string): RouteParts {
   const [method = "", path = ""] = route.split(" ");
-  return { method, segments: [...segmentsOf(prefix), ...segmentsOf(path)] };
+  const segments = [...prefix.split("/"), ...path.split("/")].filter(segment => segment !== "");
+  return { method, template: segments.join("/") };
 }
-
-/** Returns the template in the host's notation, without a leading slash: with one, the host would not start. */
-export const hostTemplate = (parts: RouteParts): string => parts.segments.join("/");
 
 /** A function to register with the host: one route template with all its methods. */
 interface HttpFunction<D, S> {
   readonly name: string;
   readonly template: string;
-  readonly parts: readonly RouteParts[];
-  readonly endpoint: Api<D, S>["endpoints"][string];
+  readonly methods: readonly string[];
+  readonly endpoint: Endpoint<D, S>;
 }
 
 /**
  * Returns the functions of an API: one for each route template of an endpoint, named after the endpoint. Routes that
  * differ only in the method share a function.
  */
-export function httpFunctions<D, S>(api: Api<D, S>, prefix: string): readonly HttpFunction<D, S>[] {
-  return Object.entries(api.endpoints).flatMap(([name, endpoint]) => {
-    const byTemplate = Map.groupBy(
-      endpoint.routes.map(route => routeParts(route, prefix)),
-      parts => hostTemplate(parts),
-    );
-    return [...byTemplate].map(([template, parts], index) => ({
+export const httpFunctions = <D, S>(api: Api<D, S>, prefix: string): readonly HttpFunction<D, S>[] =>
+  Object.entries(api.endpoints).flatMap(([name, endpoint]) => {
+    const routes = endpoint.routes.map(route => routeParts(route, prefix));
+    return [...Map.groupBy(routes, ({ template }) => template)].map(([template, own], index) => ({
       name: index === 0 ? name : `${name}${index + 1}`,
       template,
-      parts,
+      methods: own.map(({ method }) => method),
       endpoint,
     }));
   });
-}

@@ -1,163 +1,199 @@
-import { createHash, timingSafeEqual } from "node:crypto";
+import { createRemoteJWKSet, customFetch, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from "jose";
 import * as z from "zod";
-import { type Caller, callerRoles } from "../caller.ts";
-import { Fault } from "../fault.ts";
+import { singleFlight } from "../async.ts";
+import { apiRoles, appRoleOf, type Caller, type RoleApi } from "../caller.ts";
+import { Fault, type FaultDetails } from "../fault.ts";
 import type { Log } from "../log.ts";
-import type { Now } from "../time.ts";
+import { days, type Instant, isRecent, minutes, type Now, seconds } from "../time.ts";
 import type { Call } from "./call.ts";
-import { badToken, createTenantTokenCheck } from "./tenant-token.ts";
 
-/** The stored form of a static API token. The token itself is not stored (G3). */
-export const tokenHash = z.lazy(() =>
-  z.object({
-    id: z.string(),
-    name: z.string(),
-    /** SHA-256 of the whole token in base64url. */
-    sha256: z.string(),
-    createdAt: z.string(),
-    /** The token is accepted before this time. Absent: until it is revoked. */
-    expiresAt: z.string().exactOptional(),
-    /** Absent: the token may do everything. */
-    role: z.enum(callerRoles).exactOptional(),
-    /** The last day, in UTC, on which the token was accepted: `2026-01-31`. Absent: it was never used. */
-    lastUsedOn: z.string().exactOptional(),
-  }),
-);
-export type TokenHash = z.output<typeof tokenHash>;
+/** Returns the Fault for an invalid token. The reason is only logged, so that the response does not reveal it. */
+export const badToken = (reason: string, details: FaultDetails = {}): Fault =>
+  new Fault("unauthenticated", "The bearer token is not valid.", { ...details, reason });
 
-/**
- * The static tokens of an API. Their hashes are stored separately, so that concurrent writes cannot conflict (G3).
- */
-export interface TokenHashes {
-  /** Returns the cached hashes of the valid tokens. */
-  known(): Promise<readonly TokenHash[]>;
-  /**
-   * Returns the hashes of the valid tokens by a read that begins after the call, at most once a minute for each id.
-   * Rejects if the read fails. Called only for tokens with the right tag.
-   */
-  lookUp(id: string): Promise<readonly TokenHash[]>;
-  /** Returns a keyed hash of a text, equal on every host of the service. */
-  tag(text: string): Promise<Uint8Array>;
-  /**
-   * Records that a token was used today. Returns at once, and writes at most once a day for each token. A failure is
-   * logged and affects no call.
-   */
-  recordUse(hash: TokenHash): void;
-  /** Reads the valid hashes from storage. */
-  read(): Promise<readonly TokenHash[]>;
-  add(hash: TokenHash): Promise<void>;
-  /** Revokes a token permanently. Returns false if there is no valid token with this id. */
-  revoke(id: string): Promise<boolean>;
+/** How to verify tokens of the customer's tenant (G3). */
+interface TenantTokens {
+  readonly issuers: readonly string[];
+  readonly audiences: readonly string[];
+  readonly jwksUrl: string;
 }
 
 interface BearerOptions {
-  readonly api: "core" | "connector";
-  /** If absent, no tenant token is accepted. */
-  readonly tenant?: Parameters<typeof createTenantTokenCheck>[0];
-  /** If absent, no static token is accepted. */
-  readonly tokens?: TokenHashes;
+  readonly api: RoleApi;
+  /** If undefined, no tenant token is accepted. */
+  readonly tenant?: TenantTokens | undefined;
+  /** If undefined, no static token is accepted. */
+  readonly tokens?: { check(token: string): Promise<Caller> } | undefined;
   readonly fetch: typeof fetch;
   readonly now: Now;
   readonly log: Log;
 }
-
-const staticToken = /^(core|connector)_([a-z0-9]{8})_[A-Za-z0-9_-]{43}$/;
 
 /**
  * Longer headers are refused. Tokens of Entra are shorter: Entra omits groups from a token that would become too large.
  */
 const maxHeaderLength = 16_384;
 
-/** Number of characters of a token's tag: 8 bytes in base64url. */
-const tagLength = 11;
-
-/**
- * Returns a token with its tag, by which every host of the service knows that the service created it. So a token that
- * is too new for a host's cache is looked up at once, and a token that this service did not create never is.
- */
-export async function withTag(untagged: string, { tag }: Pick<TokenHashes, "tag">): Promise<string> {
-  return (
-    untagged +
-    Buffer.from(await tag(untagged))
-      .subarray(0, 8)
-      .toString("base64url")
-  );
-}
-
-/** Returns the hash of a static token as it is stored in Key Vault. */
-export const hashToken = (token: string): string => createHash("sha256").update(token).digest("base64url");
-
 /**
  * Returns a function that checks `Authorization: Bearer` and returns the caller. The function throws Fault
  * `unauthenticated` without a valid token, `forbidden` for a token without a role or of another API, and `unavailable`
- * if the issuer's keys cannot be read. If neither kind of token is configured, it refuses every call.
+ * if the issuer's keys or the static tokens cannot be read. If neither kind of token is configured, it refuses every
+ * call.
  */
 export function createBearerCheck(options: BearerOptions): (headers: Call["headers"]) => Promise<Caller> {
-  const checkTenantToken = options.tenant === undefined ? undefined : createTenantTokenCheck(options.tenant, options);
+  const { tenant, tokens } = options;
+  const checkTenantToken = tenant && createTenantTokenCheck(tenant, options);
   return async headers => {
     const header = headers.get("authorization") ?? "";
     if (header.length > maxHeaderLength) throw badToken("too_long");
     const token = /^Bearer +([^\s]+)$/i.exec(header)?.[1];
-    if (token === undefined) {
-      throw new Fault("unauthenticated", "A bearer token is required.", { reason: "no_token" });
+    if (token === undefined) throw new Fault("unauthenticated", "A bearer token is required.", { reason: "no_token" });
+    const check = /^(?:core|connector)_/.test(token) ? tokens?.check : checkTenantToken;
+    if (check === undefined) throw badToken("not_accepted");
+    return check(token);
+  };
+}
+
+const algorithms = ["RS256", "PS256", "ES256"];
+
+/** The claims that identify a caller. Their length is limited, because they are written to log lines and rows. */
+const claimsSchema = z.lazy(() => {
+  const name = z.string().min(1).max(256).optional();
+  return z.object({ azp: name, appid: name, oid: name, sub: name });
+});
+
+/** Returns the check of a tenant's JWT: signature, algorithm, issuer, audience, expiry, and the roles for the API. */
+function createTenantTokenCheck(
+  { issuers, audiences, jwksUrl }: TenantTokens,
+  options: BearerOptions,
+): (token: string) => Promise<Caller> {
+  const { api, now } = options;
+  const keys = issuerKeys(new URL(jwksUrl), options);
+  return async token => {
+    const { payload } = await jwtVerify(token, keys, {
+      algorithms,
+      issuer: [...issuers],
+      audience: [...audiences],
+      requiredClaims: ["exp"],
+      currentDate: new Date(now()),
+    }).catch((error: unknown) => {
+      throw toFault(error);
+    });
+    const caller = callerOf(payload);
+    if (caller === undefined) throw badToken("no_application");
+    // Only ID tokens have a nonce. An ID token informs its own application about a sign-in and grants no access to an
+    // API.
+    if (payload.nonce !== undefined) throw badToken("id_token", { caller });
+    const rights = rightsOf(payload);
+    const roles = apiRoles[api].filter(role => rights.includes(appRoleOf(api, role)));
+    if (roles.length === 0) {
+      const names = apiRoles[api].map(role => appRoleOf(api, role)).join(", ");
+      throw new Fault("forbidden", `The token contains none of the roles ${names}.`, { reason: "no_role", caller });
     }
-    const match = staticToken.exec(token);
-    if (match !== null) return checkStaticToken(token, match[1] ?? "", match[2] ?? "", options);
-    if (checkTenantToken === undefined) throw badToken("not_accepted");
-    return checkTenantToken(token);
+    return { ...caller, roles };
   };
 }
-
-async function checkStaticToken(token: string, api: string, id: string, options: BearerOptions): Promise<Caller> {
-  const { tokens } = options;
-  if (tokens === undefined) throw badToken("not_accepted");
-  if (api !== options.api) {
-    throw new Fault("forbidden", "The token belongs to another API.", { reason: "other_api" });
-  }
-  const presented = Buffer.from(hashToken(token));
-  const matches = (hash: TokenHash): boolean => {
-    const expected = Buffer.from(hash.sha256);
-    return hash.id === id && expected.length === presented.length && timingSafeEqual(expected, presented);
-  };
-  const known = (await tokens.known()).find(matches);
-  const found = known ?? ((await hasTag(token, tokens)) ? (await tokens.lookUp(id)).find(matches) : undefined);
-  if (found === undefined) throw badToken("unknown_api_token");
-  const caller: Caller = { kind: "api_token", application: id, ...(found.role && { roles: [found.role] }) };
-  if (found.expiresAt !== undefined && options.now() >= found.expiresAt) throw badToken("expired", { caller });
-  tokens.recordUse(found);
-  return caller;
-}
-
-async function hasTag(token: string, tokens: TokenHashes): Promise<boolean> {
-  const expected = Buffer.from(await withTag(token.slice(0, -tagLength), tokens));
-  return timingSafeEqual(expected, Buffer.from(token));
-}
-
-/** Maximum number of valid tokens for one API. */
-const maxTokens = 100;
 
 /**
- * Creates a static token. Only its hash is stored, so the token cannot be shown again. Throws Fault `conflict` if the
- * API has the maximum number of tokens.
- * @param limits the expiry and the role of the token; none by default
+ * Returns the caller of a token. Undefined if the token has no application: an ID token has neither `azp` nor `appid`.
  */
-export async function createToken(
-  name: string,
-  api: "core" | "connector",
-  { hashes, now, random }: { hashes: TokenHashes; now: Now; random: (bytes: number) => Uint8Array },
-  limits: Pick<TokenHash, "expiresAt" | "role"> = {},
-): Promise<{ readonly token: string; readonly hash: TokenHash }> {
-  const id = Buffer.from(random(4)).toString("hex");
-  const token = await withTag(`${api}_${id}_${Buffer.from(random(24)).toString("base64url")}`, hashes);
-  const hash = { id, name, sha256: hashToken(token), createdAt: now(), ...limits };
-  if ((await hashes.read()).length >= maxTokens) {
-    throw new Fault("conflict", `There are already ${maxTokens} API tokens. Revoke one that is no longer used.`);
-  }
-  await hashes.add(hash);
-  return { token, hash };
+function callerOf(payload: JWTPayload): Caller | undefined {
+  const { success, data } = claimsSchema.safeParse(payload);
+  const application = data?.azp ?? data?.appid;
+  if (!success || application === undefined) return undefined;
+  const subject = data.oid ?? data.sub;
+  return { kind: "tenant", application, ...(subject !== undefined && { subject }) };
 }
 
-/** Revokes a token. Hosts refuse it after their next read of Key Vault. Throws Fault `not_found`. */
-export async function revokeToken(id: string, hashes: TokenHashes): Promise<void> {
-  if (!(await hashes.revoke(id))) throw new Fault("not_found", "There is no API token with this id.");
+const rightsOf = ({ roles, scp }: JWTPayload): readonly unknown[] => [
+  ...(Array.isArray(roles) ? roles : []),
+  ...(typeof scp === "string" ? scp.split(" ") : []),
+];
+
+/** Error codes of `jose` for failures to read the issuer's keys, as opposed to an invalid token. */
+const issuerKeyErrors = ["ERR_JWKS_TIMEOUT", "ERR_JWKS_INVALID", "ERR_JOSE_GENERIC"];
+
+function toFault(error: unknown): Fault {
+  if (!(error instanceof errors.JOSEError) || issuerKeyErrors.includes(error.code)) {
+    return new Fault("unavailable", "The token cannot be checked at the moment.", {
+      retryAfterSeconds: 5,
+      cause: error,
+    });
+  }
+  if (error instanceof errors.JWTExpired || error instanceof errors.JWTClaimValidationFailed) {
+    // `jose` checks the signature, then the issuer, then other claims. After a later failure, the payload is known to
+    // be genuine.
+    const isGenuine = error.claim !== "iss" && error.reason === "check_failed";
+    const caller = isGenuine ? callerOf(error.payload) : undefined;
+    const reason = claimReasons[error.claim] ?? "bad_claim";
+    return badToken(reason, { cause: error, ...(caller && { caller }) });
+  }
+  return badToken(errorReasons[error.code] ?? "malformed", { cause: error });
+}
+
+const claimReasons: Readonly<Record<string, string>> = {
+  iss: "wrong_issuer",
+  aud: "wrong_audience",
+  exp: "expired",
+  nbf: "not_yet_valid",
+};
+
+const errorReasons: Readonly<Record<string, string>> = {
+  ERR_JWS_SIGNATURE_VERIFICATION_FAILED: "bad_signature",
+  ERR_JWKS_NO_MATCHING_KEY: "unknown_key",
+  ERR_JWKS_MULTIPLE_MATCHING_KEYS: "unknown_key",
+  ERR_JOSE_ALG_NOT_ALLOWED: "wrong_algorithm",
+  ERR_JOSE_NOT_SUPPORTED: "unsupported",
+};
+
+/** Age at which the keys are read again. */
+const maxAgeMs = minutes(10);
+/** Maximum age of keys that are used while the issuer cannot be read. */
+const maxStaleMs = days(1);
+/**
+ * Minimum time between two reads for unknown keys, which any caller can name, and after a failed read while older keys
+ * are used.
+ */
+const pauseMs = seconds(30);
+const timeoutMs = seconds(5);
+
+/**
+ * Returns a function that returns the issuer's key of a token, for `jwtVerify` (G3). While the keys cannot be read, the
+ * last ones are used for a day, and a read is tried every 30 seconds. The function rejects with the error of the failed
+ * read if there are no keys to use, or if they lack the key of the token: it may be new.
+ */
+function issuerKeys(url: URL, { fetch, now, log }: BearerOptions): JWTVerifyGetKey {
+  // Without the limits of `jose`, by which every call in an outage would wait for a read that fails, and none would use
+  // older keys.
+  const limits = { cacheMaxAge: Number.POSITIVE_INFINITY, cooldownDuration: Number.POSITIVE_INFINITY };
+  const keys = createRemoteJWKSet(url, { [customFetch]: fetch, timeoutDuration: timeoutMs, ...limits });
+  let readAt: Instant | undefined;
+  let failed: { readonly at: Instant; readonly error: unknown } | undefined;
+
+  const read = singleFlight(async () => {
+    const at = now();
+    try {
+      await keys.reload();
+      [readAt, failed] = [at, undefined];
+    } catch (error) {
+      failed = { at, error };
+      if (readAt !== undefined) log.warn("issuer_keys_stale", { readAt, error });
+    }
+  });
+
+  return async (header, token) => {
+    const isUsable = () => isRecent(readAt, maxStaleMs, now());
+    const isReadDue = !isRecent(readAt, maxAgeMs, now()) && !isRecent(failed?.at, pauseMs, now());
+    if (isReadDue || !isUsable()) await read();
+    if (failed !== undefined && !isUsable()) throw failed.error;
+    try {
+      return await keys(header, token);
+    } catch (error) {
+      if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
+      if (!isRecent(failed?.at ?? readAt, pauseMs, now())) await read();
+      // The issuer may have published the key since the last successful read.
+      if (failed !== undefined) throw failed.error;
+      return keys(header, token);
+    }
+  };
 }

@@ -1,3 +1,6 @@
+import type { Fault, FaultKind } from "../fault.ts";
+import { withLogFields } from "../log.ts";
+
 /** An HTTP request, independent of the platform's types. */
 export interface Call {
   readonly method: string;
@@ -37,19 +40,52 @@ export interface Reply {
 export const ok = (body: unknown): Reply => ({ status: 200, body });
 export const noContent: Reply = { status: 204 };
 
-/**
- * Returns records as CSV (RFC 4180): a header line with the columns, and a line for each record. A cell that a
- * spreadsheet would read as a formula gets an apostrophe in front.
- */
-export function toCsv<C extends string>(
-  columns: readonly C[],
-  records: readonly { readonly [K in C]?: string | undefined }[],
-): string {
-  const lines = [columns, ...records.map(record => columns.map(column => record[column] ?? ""))];
-  return lines.map(cells => `${cells.map(toCell).join(",")}\r\n`).join("");
+export interface ResponseOptions {
+  /** Whether to send `strict-transport-security`. Only in Azure, where clients connect with TLS. */
+  readonly strictTransport: boolean;
 }
 
-function toCell(text: string): string {
-  const plain = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
-  return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain;
+/**
+ * Runs `work`, which returns the reply, and adds the headers of every response (G7). Log lines of `work` have the
+ * request id: the caller's `x-request-id` if it is safe in log lines and headers, else the invocation id.
+ */
+export function respond(
+  { headers, invocationId }: Call,
+  { strictTransport }: ResponseOptions,
+  work: (requestId: string) => Promise<Reply>,
+): Promise<Reply> {
+  const requested = headers.get("x-request-id") ?? "";
+  const requestId = /^[A-Za-z0-9._-]{1,64}$/.test(requested) ? requested : invocationId;
+  return withLogFields({ requestId, invocationId }, async () => {
+    const reply = await work(requestId);
+    const common = {
+      "cache-control": "no-store",
+      "x-content-type-options": "nosniff",
+      "referrer-policy": "no-referrer",
+      "x-request-id": requestId,
+      ...(strictTransport && { "strict-transport-security": "max-age=31536000; includeSubDomains" }),
+    };
+    return { ...reply, headers: { ...common, ...reply.headers } };
+  });
 }
+
+/** The HTTP status of each kind of Fault. Only the connector has others, for what peers refused (C1). */
+export const faultStatus: Readonly<Record<FaultKind, number>> = {
+  invalid: 400,
+  unauthenticated: 401,
+  forbidden: 403,
+  not_found: 404,
+  conflict: 409,
+  length_required: 411,
+  too_large: 413,
+  unsupported_media: 415,
+  throttled: 429,
+  internal: 500,
+  delivery_refused: 502,
+  idp_refused: 502,
+  unavailable: 503,
+};
+
+/** Returns the header `Retry-After` of a refusal, in whole seconds; no header if the Fault has no such time. */
+export const retryAfterHeader = ({ retryAfterSeconds }: Fault): Readonly<Record<string, string>> =>
+  retryAfterSeconds === undefined ? {} : { "retry-after": String(Math.max(1, Math.ceil(retryAfterSeconds))) };

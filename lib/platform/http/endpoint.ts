@@ -1,9 +1,8 @@
 import type * as z from "zod";
 import type { Caller, CallerRole } from "../caller.ts";
 import { type FaultKind, invalidRequest, type Problem } from "../fault.ts";
-import type { Fields } from "../log.ts";
 import type { Call, Reply } from "./call.ts";
-import { findIgnoredFields, problemsOf, safeParse } from "./problems.ts";
+import { problemsOf, safeParse } from "./problems.ts";
 
 /** `METHOD /path/{parameter}`, relative to the path prefix of the API (G2). */
 export type Route = `${"GET" | "POST" | "DELETE"} /${string}`;
@@ -40,8 +39,6 @@ export interface CallContext {
 export interface Identity<S = unknown> {
   readonly caller?: Caller;
   readonly session?: S;
-  /** Log fields that identify the caller. */
-  readonly logFields?: Fields;
 }
 
 /** What a handler receives besides its input: the call, and the caller or session that its access requires. */
@@ -58,10 +55,6 @@ interface RawInput {
   readonly params: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, unknown>>;
   readonly body: unknown;
-  /**
-   * Whether fields that the schema does not have are dropped without a report, so that there is no need to find them.
-   */
-  readonly dropsUnknownFields?: boolean;
 }
 
 type Parsed<T extends Schema> = T extends z.ZodType ? z.output<T> : undefined;
@@ -133,11 +126,7 @@ export interface Endpoint<D, S = unknown, R extends CallerRole | undefined = Cal
   readonly role: R;
   readonly refusals: readonly FaultKind[];
   /** Validates all input, then calls the handler. Throws Fault `invalid` with all problems. */
-  run(
-    input: RawInput,
-    deps: D,
-    context: CallContext & Identity<S>,
-  ): Promise<{ reply: Reply; ignored: readonly string[] }>;
+  run(input: RawInput, deps: D, context: CallContext & Identity<S>): Promise<Reply>;
 }
 
 /** An endpoint of Core. It states the minimum role, so that none is open to a role, or closed to it, by omission. */
@@ -178,8 +167,7 @@ export function endpoint<
         found.push(...more.filter(({ path }) => !paths.has(path)));
         throw invalidRequest(found);
       }
-      const ignored = body === undefined || raw.dropsUnknownFields ? [] : findIgnoredFields(body, raw.body);
-      return { reply: await definition.handle(input, deps, context as Context<A, S>), ignored };
+      return definition.handle(input, deps, context as Context<A, S>);
     },
   };
 }

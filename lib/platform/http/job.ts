@@ -4,7 +4,7 @@ import { measure, timed } from "../telemetry.ts";
 /** Work that a timer runs. `run` returns a report, which is logged. */
 export interface Job<D> {
   readonly schedule: string;
-  run(deps: D): Promise<Readonly<Record<string, unknown>>>;
+  run(deps: D): Promise<object>;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from "node:crypto";
+import { isSameText } from "../crypto.ts";
 import { Fault } from "../fault.ts";
 import type { Call } from "./call.ts";
 
@@ -19,22 +19,20 @@ const withoutPort = (entry: string): string =>
   /^\[(.+)\](?::\d+)?$/.exec(entry)?.[1] ?? /^([^:]+):\d+$/.exec(entry)?.[1] ?? entry;
 
 /** A secret header value that the deployment's proxy adds to every call. Callers that bypass it do not know it (G7). */
-interface ProxyProof {
+export interface ProxyProof {
   readonly header: string;
   readonly id: string;
 }
 
 /** Returns whether a call came through the deployment's proxy. Always true if no proof is configured. */
 export const cameThroughProxy = ({ headers }: Call, proof: ProxyProof | undefined): boolean =>
-  proof === undefined || timingSafeEqual(hashOf(headers.get(proof.header) ?? ""), hashOf(proof.id));
+  proof === undefined || isSameText(headers.get(proof.header) ?? "", proof.id);
 
 /** Throws Fault `forbidden` for a call that did not come through the deployment's proxy. */
 export function requireProxy(call: Call, proof: ProxyProof | undefined): void {
   if (cameThroughProxy(call, proof)) return;
   throw new Fault("forbidden", "Call this service through its public address.", { reason: "not_through_proxy" });
 }
-
-const hashOf = (text: string): Buffer => createHash("sha256").update(text).digest();
 
 /** The header in which Azure's front end sends the request target exactly as it received it. */
 const exactTargetHeader = "x-waws-unencoded-url";

@@ -133,7 +133,7 @@ export function refuseHugeJson(text: string): void {
 const tooHuge = (what: string): Fault => new Fault("too_large", `The body must not ${what}.`);
 
 /** Returns the position of the quotation mark that ends a string; at least the length of the text if there is none. */
-export function endOfString(text: string, start: number): number {
+function endOfString(text: string, start: number): number {
   let at = start + 1;
   for (let code = text.charCodeAt(at); code !== quote && at < text.length; code = text.charCodeAt(at)) {
     at += code === backslash ? 2 : 1;

@@ -1,20 +1,18 @@
 import { appRoleOf, callerFields, hasRole } from "../caller.ts";
-import { Fault } from "../fault.ts";
-import { type Fields, type Log, withLogFields } from "../log.ts";
-import type { Api, Identify, RouteParts } from "./api.ts";
-import type { Call, Reply } from "./call.ts";
-import type { Access, CallContext, Endpoint, Identity } from "./endpoint.ts";
-import { callerAddress, cameThroughProxy, checkOriginalPath, requireProxy } from "./proxies.ts";
+import { Fault, type FaultKind } from "../fault.ts";
+import { addLogFields, type Log } from "../log.ts";
+import type { Api, Identify } from "./api.ts";
+import { type Call, type Reply, type ResponseOptions, respond } from "./call.ts";
+import { type CallContext, type Endpoint, type Identity, responseHeaders } from "./endpoint.ts";
+import { findIgnoredFields } from "./problems.ts";
+import { callerAddress, cameThroughProxy, checkOriginalPath, type ProxyProof, requireProxy } from "./proxies.ts";
 import { readJson } from "./read-body.ts";
 import { readFields, readQuery } from "./read-fields.ts";
-import { canRefuse, requireListedReply, respond } from "./respond.ts";
 
-export interface ServeOptions<D, S = unknown> {
+export interface ServeOptions<D, S = unknown> extends ResponseOptions {
   readonly deps: D;
   readonly identify: Identify<S>;
   readonly log: Log;
-  /** Whether to send `strict-transport-security`. Only in Azure, where clients connect with TLS. */
-  readonly strictTransport: boolean;
   /**
    * Whether a reply that the endpoint does not list becomes a 500. On everywhere but in Azure, so that no answer is
    * undocumented.
@@ -23,13 +21,7 @@ export interface ServeOptions<D, S = unknown> {
   /** Number of trusted proxies in front of the app (G7). */
   readonly trustedProxies: number;
   /** The header by which the proxy identifies itself. If absent, calls may come directly. */
-  readonly proxyProof?: Parameters<typeof requireProxy>[1];
-}
-
-/** The reply to a call, and the log fields that identify its caller or explain the reply. */
-interface Outcome {
-  readonly reply: Reply;
-  readonly logFields: Fields;
+  readonly proxyProof?: ProxyProof | undefined;
 }
 
 /**
@@ -39,96 +31,53 @@ interface Outcome {
 export function serve<D, S>(
   api: Api<D, S>,
   endpoint: Endpoint<D, S>,
-  route: RouteParts,
+  template: string,
   options: ServeOptions<D, S>,
 ): (call: Call) => Promise<Reply> {
-  const labels = { api: api.name, route: `${route.method} /${route.segments.join("/")}` };
-  const { log, strictTransport, trustedProxies, proxyProof } = options;
-  return call => {
-    // The platform writes the last entry of X-Forwarded-For, so that one is reliable even if the call bypassed the
-    // proxy.
-    const hops = cameThroughProxy(call, proxyProof) ? trustedProxies : Math.min(trustedProxies, 1);
-    const address = callerAddress(call, hops);
-    return respond(call, { strictTransport, ...(address && { fields: { address } }) }, async requestId => {
-      const context = { call, requestId, address };
-      const { reply, logFields } = await handleCall(api, endpoint, { ...options, labels }, context);
-      log.info("http", { ...labels, status: reply.status, ...logFields });
-      return reply;
+  const { deps, identify, log, onlyListed, trustedProxies, proxyProof } = options;
+  return call =>
+    respond(call, options, async requestId => {
+      // The platform writes the last entry of X-Forwarded-For, so that one is reliable even if the call bypassed the
+      // proxy.
+      const hops = cameThroughProxy(call, proxyProof) ? trustedProxies : Math.min(trustedProxies, 1);
+      const address = callerAddress(call, hops);
+      if (address !== undefined) addLogFields({ address });
+      const labels = { api: api.name, route: `${call.method} /${template}` };
+      let headers: Reply["headers"];
+      let reply: Reply;
+      let reason: string | undefined;
+      try {
+        requireProxy(call, proxyProof);
+        headers = api.guard?.(call, deps);
+        const identity = await identify(endpoint.access, call);
+        requireAccess(api, endpoint, identity);
+        reply = await handle(api, endpoint, { ...identity, call, requestId, address }, options);
+        if (onlyListed) requireListedReply(endpoint, reply);
+      } catch (error) {
+        const fault = toFault(error, onlyListed !== true || isListed(api, endpoint, call.method, error), log);
+        if (fault.caller !== undefined) addLogFields(callerFields(fault.caller));
+        if (fault.kind === "unavailable") reason = fault.reason;
+        reply = api.refuse(fault);
+        if (isCallerRefused(fault, endpoint))
+          log.info("caller_refused", { ...labels, status: reply.status, reason: fault.reason ?? fault.kind });
+      }
+      log.info("http", { ...labels, status: reply.status, ...(reason !== undefined && { reason }) });
+      return { ...reply, headers: { ...headers, ...reply.headers } };
     });
-  };
-}
-
-/** API and route of a call as log fields. */
-interface CallLabels {
-  readonly labels: Fields;
-}
-
-async function handleCall<D, S>(
-  api: Api<D, S>,
-  endpoint: Endpoint<D, S>,
-  { deps, identify, log, labels, onlyListed, proxyProof }: ServeOptions<D, S> & CallLabels,
-  context: CallContext,
-): Promise<Outcome> {
-  const { call } = context;
-  let guardHeaders: Reply["headers"] = {};
-  let identityFields: Fields = {};
-  const outcome = (reply: Reply, logFields: Fields): Outcome => ({
-    reply: { ...reply, headers: { ...guardHeaders, ...reply.headers } },
-    logFields,
-  });
-  try {
-    requireProxy(call, proxyProof);
-    guardHeaders = api.guard?.(call, deps);
-    const identity = requireIdentity(endpoint.access, await identify(endpoint.access, call));
-    identityFields = identity.logFields ?? {};
-    requireRole(api, identity, endpoint);
-    const reply = await withLogFields(identityFields, async () => {
-      const input = await readInput(api, endpoint, call);
-      const { reply, ignored } = await endpoint.run(input, deps, { ...identity, ...context });
-      if (onlyListed) requireListedReply(endpoint, reply);
-      return ignored.length === 0 ? reply : withIgnored(reply, ignored, log);
-    });
-    return outcome(reply, identityFields);
-  } catch (thrown) {
-    const isListed =
-      !(onlyListed && thrown instanceof Fault) ||
-      canRefuse(api.input, endpoint, { method: call.method, kind: thrown.kind });
-    const error = isListed ? thrown : new Error("The endpoint does not list this refusal.", { cause: thrown });
-    const fault = error instanceof Fault ? error : new Fault("internal", "Internal error.", { cause: error });
-    identityFields = { ...identityFields, ...(fault.caller && callerFields(fault.caller)) };
-    return withLogFields(identityFields, () => {
-      if (fault.kind === "internal" && !isReplayed(error)) log.error("failed", { error });
-      // With a reason nothing is broken: the event of the call has it, because a flood must not cause more events than
-      // calls.
-      const isOverload = fault.kind === "unavailable" && fault.reason !== undefined;
-      if (fault.kind === "unavailable" && !isOverload) log.warn("unavailable", { error });
-      const reply = api.refuse(fault);
-      if (endpoint.access === "caller" || fault.reason !== undefined) logRefusedCaller(fault, reply, { log, labels });
-      return outcome(reply, isOverload ? { ...identityFields, reason: fault.reason } : identityFields);
-    });
-  }
 }
 
 /**
- * Returns the identity. Throws if the access requires a caller or session and there is none, so that no endpoint is
- * open by mistake.
+ * Throws if the access requires a caller or session and there is none, so that no endpoint is open by mistake. Throws
+ * Fault `forbidden` for a caller without the role. An endpoint that states none requires the one that includes all.
  */
-function requireIdentity<S>(access: Access, identity: Identity<S>): Identity<S> {
-  const found = access === "caller" ? identity.caller : identity.session;
+function requireAccess<D, S>(
+  { name }: Api<D, S>,
+  { access, role = name === "core" ? "admin" : "call" }: Endpoint<D, S>,
+  { caller, session }: Identity<S>,
+): void {
+  const found = access === "caller" ? caller : session;
   if (access !== "open" && access !== "optional_session" && found === undefined)
     throw new Error(`${access} was not authenticated`);
-  return identity;
-}
-
-/**
- * Throws Fault `forbidden` for a caller without the role. An endpoint that states none requires the one that includes
- * all.
- */
-function requireRole(
-  { name }: Pick<Api<never>, "name">,
-  { caller }: Identity,
-  { role = name === "core" ? "admin" : "call" }: Pick<Endpoint<never>, "role">,
-): void {
   if (caller === undefined || hasRole(caller, role)) return;
   const message =
     caller.kind === "tenant"
@@ -137,43 +86,32 @@ function requireRole(
   throw new Fault("forbidden", message, { reason: "no_role", caller });
 }
 
-/** Logs a 401 or 403 with its reason. Refused sign-ins are not logged here: they have an audit event. */
-function logRefusedCaller(
-  { kind, reason = kind, caller }: Fault,
-  { status }: Reply,
-  { log, labels }: { readonly log: Log } & CallLabels,
-): void {
-  if (kind !== "unauthenticated" && kind !== "forbidden") return;
-  log.info("caller_refused", { ...labels, status, reason, ...(caller && callerFields(caller)) });
-}
-
-/** Returns whether a fault replays an earlier outcome: an `internal` fault without a cause, which was logged then. */
-const isReplayed = (error: unknown): boolean => error instanceof Fault && error.cause === undefined;
-
-async function readInput<D, S>(api: Api<D, S>, endpoint: Endpoint<D, S>, call: Call) {
-  checkOriginalPath(call);
+/** Reads the input, calls the endpoint, and names ignored fields, so that a mistyped field is noticed. */
+async function handle<D, S>(
+  { input, bodyLimitBytes }: Api<D, S>,
+  endpoint: Endpoint<D, S>,
+  context: CallContext & Identity<S>,
+  { deps, log }: ServeOptions<D, S>,
+): Promise<Reply> {
+  const { call } = context;
   const { params } = call;
-  if (api.input === "fields") {
-    const fields = await readFields(call, api.bodyLimitBytes);
-    return { params, query: fields, body: fields, dropsUnknownFields: true };
+  checkOriginalPath(call);
+  if (input === "fields") {
+    const fields = await readFields(call, bodyLimitBytes);
+    return endpoint.run({ params, query: fields, body: fields }, deps, context);
   }
-  const body = endpoint.body === undefined ? undefined : await readJson(call, api.bodyLimitBytes);
-  return { params, query: readQuery(call.url), body };
-}
-
-/**
- * Logs ignored fields and names them in a header, so that a mistyped field is noticed. Encodes and cuts the paths,
- * which are caller input.
- */
-function withIgnored(reply: Reply, ignored: readonly string[], log: Log): Reply {
+  const body = endpoint.body && (await readJson(call, bodyLimitBytes));
+  const reply = await endpoint.run({ params, query: readQuery(call.url), body }, deps, context);
+  const ignored = endpoint.body === undefined ? [] : findIgnoredFields(endpoint.body, body);
+  if (ignored.length === 0) return reply;
   const paths = ignored.map(encodePathStart);
   log.warn("ignored_fields", { paths });
   return { ...reply, headers: { ...reply.headers, "x-ignored-fields": paths.join(", ") } };
 }
 
 /**
- * Returns the start of a path that fits into 200 characters when URL-encoded, because clients limit the size of
- * headers.
+ * Returns the start of a path, which is caller input, that fits into 200 characters when URL-encoded, because clients
+ * limit the size of headers.
  */
 function encodePathStart(path: string): string {
   let encoded = "";
@@ -183,4 +121,65 @@ function encodePathStart(path: string): string {
     encoded = next;
   }
   return encoded;
+}
+
+/** Returns the Fault of a call, and logs it if something is broken. */
+function toFault(thrown: unknown, isListed: boolean, log: Log): Fault {
+  const error = isListed ? thrown : new Error("The endpoint does not list this refusal.", { cause: thrown });
+  const fault = error instanceof Fault ? error : new Fault("internal", "Internal error.", { cause: error });
+  // An internal Fault without a cause replays an earlier outcome, which was logged then.
+  const isReplayed = error === fault && fault.cause === undefined;
+  if (fault.kind === "internal" && !isReplayed) log.error("failed", { error });
+  // With a reason it is an overload: the event of the call has it, because a flood must not cause more events than calls.
+  if (fault.kind === "unavailable" && fault.reason === undefined) log.warn("unavailable", { error });
+  return fault;
+}
+
+/** Whether a fault is a 401 or 403 to log with its reason. Refused sign-ins are not: they have an audit event. */
+const isCallerRefused = ({ kind, reason }: Fault, { access }: AnyEndpoint): boolean =>
+  (kind === "unauthenticated" || kind === "forbidden") && (access === "caller" || reason !== undefined);
+
+type AnyApi = Pick<Api<never>, "input">;
+type AnyEndpoint = Omit<Endpoint<never>, "run">;
+
+const isListed = (api: AnyApi, endpoint: AnyEndpoint, method: string, error: unknown): boolean =>
+  !(error instanceof Fault) || canRefuse(api, endpoint, { method, kind: error.kind });
+
+/**
+ * Returns whether a method of an endpoint can answer with a kind of Fault, by its list of refusals or by the pipeline.
+ */
+export function canRefuse(
+  { input }: AnyApi,
+  endpoint: AnyEndpoint,
+  { method, kind }: { readonly method: string; readonly kind: FaultKind },
+): boolean {
+  if (endpoint.refusals.includes(kind)) return true;
+  switch (kind) {
+    case "invalid":
+    case "forbidden":
+    case "internal":
+    case "unavailable":
+      return true;
+    case "unauthenticated":
+      return endpoint.access !== "open";
+    case "not_found":
+      return endpoint.params !== undefined;
+    case "length_required":
+    case "too_large":
+    case "unsupported_media":
+      // Fields of a form are read from the body of every POST (G4).
+      return input === "fields" ? method === "POST" : endpoint.body !== undefined;
+    default:
+      return false;
+  }
+}
+
+/** Throws if an endpoint does not list the status or a header of its reply. */
+function requireListedReply({ answers }: AnyEndpoint, { status, headers = {}, csv, cookies = [] }: Reply): void {
+  const listed = answers[status];
+  if (listed === undefined) throw new Error(`The endpoint does not list the status ${status}.`);
+  if (csv !== undefined && listed.csv !== true) throw new Error(`The endpoint does not list CSV for ${status}.`);
+  const sent = [...Object.keys(headers), ...(cookies.length > 0 ? ["set-cookie"] : [])];
+  const missing = responseHeaders.filter(name => sent.includes(name) && !listed.headers?.includes(name));
+  if (missing.length > 0) throw new Error(`The endpoint does not list the headers ${missing.join(", ")} of ${status}.`);
 }

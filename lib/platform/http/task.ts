@@ -1,10 +1,9 @@
 import * as z from "zod";
 import { Fault } from "../fault.ts";
-import { type Log, withLogFields } from "../log.ts";
-import type { Call, Reply } from "./call.ts";
+import { addLogFields, type Log } from "../log.ts";
+import { type Call, faultStatus, type Reply, type ResponseOptions, respond, retryAfterHeader } from "./call.ts";
 import { problemsOf } from "./problems.ts";
 import { decodeUtf8, parseJson, readBytes } from "./read-body.ts";
-import { faultStatus, type ResponseOptions, respond, retryAfterHeader } from "./respond.ts";
 
 /**
  * A maintenance task, which an administrator starts from inside the network (G13, docs/operate.md). `run` returns a
@@ -12,7 +11,7 @@ import { faultStatus, type ResponseOptions, respond, retryAfterHeader } from "./
  */
 export interface Task<D, I = unknown> {
   readonly input: z.ZodType<I>;
-  run(input: I, deps: D): Promise<Readonly<Record<string, unknown>>>;
+  run(input: I, deps: D): Promise<object>;
 }
 
 /** Returns the task with its input type erased, so that tasks fit in one record. */
@@ -25,58 +24,47 @@ export const noInput = z.strictObject({});
 export const taskTemplate = (service: string, name: string): string =>
   `maintenance/${service}/${name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}`;
 
-/** The Functions host does not identify the caller beyond the master key. */
-const caller = { callerKind: "master_key" };
+export interface TaskOptions<D> extends ResponseOptions {
+  readonly deps: D;
+  readonly log: Log;
+}
 
 /**
  * Returns the HTTP handler of a task. The input is the JSON body; an empty body is an empty object. Responds with
- * `{data: report}` or `{error, fields}`. Logs the report too, because the caller of a long task may have left
- * before its response. Logs only the length of lists, because they have no bound.
+ * `{data: report}` or `{error, fields}`. Logs the report too, because the caller of a long task may have left before
+ * its response. Logs only the length of lists, because they have no bound.
  */
 export function serveTask<D>(
   name: string,
   { input, run }: Task<D>,
-  { deps, log, ...options }: ResponseOptions & { readonly deps: D; readonly log: Log },
+  { deps, log, ...options }: TaskOptions<D>,
 ): (call: Call) => Promise<Reply> {
   return call =>
-    respond(call, options, () =>
-      withLogFields({ task: name, ...caller }, async () => {
-        try {
-          const parsed = input.safeParse(await readInput(call));
-          if (!parsed.success) {
-            throw new Fault("invalid", "The input is not valid.", { problems: problemsOf(parsed.error) });
-          }
-          log.info("task_started", {});
-          const report = await run(parsed.data, deps);
-          log.info("task", withCounts(report));
-          return { status: 200, body: { data: report } };
-        } catch (error) {
-          return toErrorReply(error, log);
+    respond(call, options, async () => {
+      // The Functions host does not identify the caller beyond the master key.
+      addLogFields({ task: name, callerKind: "master_key" });
+      try {
+        const bytes = await readBytes(call);
+        const parsed = input.safeParse(bytes.byteLength === 0 ? {} : parseJson(decodeUtf8(bytes)));
+        if (!parsed.success)
+          throw new Fault("invalid", "The input is not valid.", { problems: problemsOf(parsed.error) });
+        log.info("task_started", {});
+        const report = await run(parsed.data, deps);
+        const counts = Object.entries(report).map(([name, value]) => [
+          name,
+          Array.isArray(value) ? value.length : value,
+        ]);
+        log.info("task", Object.fromEntries(counts));
+        return { status: 200, body: { data: report } };
+      } catch (error) {
+        if (!(error instanceof Fault) || error.kind === "internal") {
+          log.error("task_failed", { error });
+          return { status: 500, body: { error: "Internal error." } };
         }
-      }),
-    );
-}
-
-const withCounts = (report: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> =>
-  Object.fromEntries(
-    Object.entries(report).map(([name, value]) => [name, Array.isArray(value) ? value.length : value]),
-  );
-
-async function readInput(call: Call): Promise<unknown> {
-  const bytes = await readBytes(call);
-  return bytes.byteLength === 0 ? {} : parseJson(decodeUtf8(bytes));
-}
-
-function toErrorReply(error: unknown, log: Log): Reply {
-  if (!(error instanceof Fault) || error.kind === "internal") {
-    log.error("task_failed", { error });
-    return { status: 500, body: { error: "Internal error." } };
-  }
-  const { kind, message, problems: fields } = error;
-  log.warn("task_refused", { error });
-  return {
-    status: faultStatus[kind],
-    headers: retryAfterHeader(error),
-    body: { error: message, ...(fields.length > 0 && { fields }) },
-  };
+        const { kind, message, problems: fields } = error;
+        log.warn("task_refused", { error });
+        const body = { error: message, ...(fields.length > 0 && { fields }) };
+        return { status: faultStatus[kind], headers: retryAfterHeader(error), body };
+      }
+    });
 }

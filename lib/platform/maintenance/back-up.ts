@@ -5,8 +5,8 @@ import { parseRow, readOrLog } from "../tables/row-columns.ts";
 import type { Row, Tables } from "../tables/tables.ts";
 import { days, instant, type Now, plus } from "../time.ts";
 import {
+  type BackupFiles,
   type BackupScope,
-  type BlobEntry,
   backupsContainer,
   backupsOf,
   blobPath,
@@ -18,62 +18,107 @@ import {
   rowSchema,
 } from "./read-backup.ts";
 
-interface BackUpReport {
-  /** What `restore` asks for. */
-  readonly backup: string;
-  readonly rows: Readonly<Record<string, number>>;
-  readonly blobs: Readonly<Record<string, number>>;
-  /** Older backups that were removed. */
-  readonly removed: number;
-  /**
-   * Files that were copied to the second place, where there is one: of this backup, and of older ones that it lacked.
-   */
-  readonly copied?: number;
+interface BackUpDeps {
+  readonly tables: Tables;
+  readonly blobs: Blobs;
+  /** Another storage account, whose loss does not go with that of the first one. */
+  readonly secondBlobs?: Blobs | undefined;
+  readonly now: Now;
+  readonly random: (bytes: number) => Uint8Array;
+  readonly log: Log;
+  readonly keepMs: number;
 }
 
 /**
  * Copies rows and blobs into the container of backups while the service runs (decision G13). Rows are read one after
  * another and may contradict each other, so a restore computes again what depends on several rows. Deletes backups
- * older than `keepMs` and unfinished ones.
+ * older than `keepMs` and unfinished ones. Returns the id of the backup, its counts of rows and blobs, the number of
+ * older backups that were removed, and that of the files that were copied to the second place, if there is one.
  */
-export async function backUp(
-  { service, tables: names, containers }: BackupScope,
-  deps: {
-    readonly tables: Tables;
-    readonly blobs: Blobs;
-    /** Another storage account, whose loss does not go with that of the first one. */
-    readonly secondBlobs?: Blobs | undefined;
-    readonly now: Now;
-    readonly random: (bytes: number) => Uint8Array;
-    readonly log: Log;
-    readonly keepMs: number;
-  },
-): Promise<BackUpReport> {
-  const { tables, blobs, now, random, log } = deps;
+export async function backUp({ service, tables, containers }: BackupScope, deps: BackUpDeps) {
+  const { blobs, secondBlobs, now, random, log } = deps;
   const startedAt = now();
   const id = `${startedAt.replaceAll(":", "-")}-${Buffer.from(random(4)).toString("hex")}`;
-  const writer = backupWriter(blobs, { service, id, log });
-  const files: Content["tables"] = {};
-  for (const name of names) {
-    files[name] = await writer.rows(name, tables.table(name).scan());
-    log.info("backup_progress", { backup: id, table: name, rows: linesIn(files[name]) });
+  const put: Put = (name, content) => blobs.put(backupsContainer, `${service}/${id}/${name}`, content);
+  const content: Content = { schema: formatVersion, startedAt, endedAt: startedAt, tables: {}, containers: {} };
+  for (const table of tables) {
+    const rows = plainRows(deps.tables.table(table).scan(), log);
+    content.tables[table] = await writeLines(put, `tables/${table}`, rows);
+    log.info("backup_progress", { backup: id, table, rows: linesIn(content.tables[table]) });
   }
-  const copied: Content["containers"] = {};
-  for (const container of containers) copied[container] = await writer.container(container);
-  await writer.finish({ startedAt, endedAt: now(), tables: files, containers: copied });
+  for (const container of containers)
+    content.containers[container] = await writeLines(put, `containers/${container}`, copyBlobs(put, container, blobs));
+  content.endedAt = now();
+  await put(manifestName, JSON.stringify({ content, sha256: contentHash(JSON.stringify(content)) }));
   // A failure of the second place, or of the removal of older backups, must not hide the id of this one.
   log.info("backup_created", { backup: id });
   const report = {
     backup: id,
-    rows: countsOf(files),
-    blobs: countsOf(copied),
-    removed: await removeOld(service, deps),
+    rows: countsOf(content.tables),
+    blobs: countsOf(content.containers),
+    removed: await removeOld(service, blobs, deps),
   };
-  const { secondBlobs: second } = deps;
-  if (second === undefined) return report;
-  const fileCount = await copyBackups(service, blobs, second);
-  await removeOld(service, { ...deps, blobs: second });
-  return { ...report, copied: fileCount };
+  if (secondBlobs === undefined) return report;
+  const copied = await copyBackups(service, blobs, secondBlobs);
+  await removeOld(service, secondBlobs, deps);
+  return { ...report, copied };
+}
+
+const linesIn = (files: BackupFiles): number => files.reduce((sum, { lines }) => sum + lines, 0);
+
+const countsOf = (files: Content["tables"]): Readonly<Record<string, number>> =>
+  Object.fromEntries(Object.entries(files).map(([name, of]) => [name, linesIn(of)]));
+
+/** Writes a file of the backup. */
+type Put = (name: string, content: string | Uint8Array) => Promise<void>;
+
+const maxLinesPerFile = 1000;
+/** With a row of at most 1 MiB a file stays far below the limit of one upload. */
+const maxCharactersPerFile = 8 * 2 ** 20;
+
+/** Writes values as lines of JSON, at most a thousand in a file. */
+async function writeLines(put: Put, folder: string, values: AsyncIterable<object>): Promise<BackupFiles> {
+  const files: BackupFiles[number][] = [];
+  let lines: string[] = [];
+  let size = 0;
+  const flush = async () => {
+    const text = lines.join("");
+    const name = `${folder}/${String(files.length + 1).padStart(6, "0")}.jsonl`;
+    await put(name, text);
+    files.push({ name, lines: lines.length, sha256: contentHash(text) });
+    lines = [];
+    size = 0;
+  };
+  for await (const value of values) {
+    const line = `${JSON.stringify(value)}\n`;
+    if (lines.length === maxLinesPerFile || size + line.length > maxCharactersPerFile) await flush();
+    lines.push(line);
+    size += line.length;
+  }
+  if (lines.length > 0) await flush();
+  return files;
+}
+
+/**
+ * Yields the rows as a backup has them. Logs a row with a value that JSON cannot represent, and yields its keys alone,
+ * which no restore can read: left out, the row would be missing after a restore without anyone's decision.
+ */
+async function* plainRows(rows: AsyncIterable<Row>, log: Log): AsyncGenerator<object> {
+  for await (const { etag, ...columns } of rows) {
+    // Text, numbers and booleans only: any other value would come back as another type.
+    const plain = await readOrLog(log, () => parseRow("stored", { ...columns, etag }, rowSchema, columns));
+    yield plain ?? { partitionKey: columns.partitionKey, rowKey: columns.rowKey };
+  }
+}
+
+/** Copies every blob of a container, and yields their names and hashes. */
+async function* copyBlobs(put: Put, container: string, blobs: Blobs): AsyncGenerator<object> {
+  for await (const name of blobs.list(container, "")) {
+    const bytes = await blobs.get(container, name);
+    if (bytes === undefined) continue;
+    await put(blobPath(container, name), bytes);
+    yield { name, sha256: contentHash(bytes) };
+  }
 }
 
 /**
@@ -91,7 +136,7 @@ async function copyBackups(service: BackupScope["service"], from: Blobs, to: Blo
   };
   for (const [id, names] of [...own].reverse()) {
     if (!isFinished(names) || isFinished(copies.get(id) ?? [])) continue;
-    const [manifest = "", ...files] = [...names].sort(manifestFirst);
+    const [manifest = "", ...files] = manifestFirst(names);
     await forEachConcurrently(shared(files), copy);
     // The manifest last: a copy that stops half-way does not look whole.
     await copy(manifest);
@@ -103,103 +148,26 @@ async function* shared<T>(items: Iterable<T>): AsyncGenerator<T> {
   yield* items;
 }
 
-const linesIn = (files: Content["tables"][string]): number => files.reduce((sum, { lines }) => sum + lines, 0);
-
-const countsOf = (files: Content["tables"]): Readonly<Record<string, number>> =>
-  Object.fromEntries(Object.entries(files).map(([name, of]) => [name, linesIn(of)]));
-
 /** A backup that is not finished by then has died. */
 const unfinishedMs = days(1);
 
-async function removeOld(
-  service: BackupScope["service"],
-  { blobs, now, keepMs }: { readonly blobs: Blobs; readonly now: Now; readonly keepMs: number },
-): Promise<number> {
+async function removeOld(service: BackupScope["service"], blobs: Blobs, { now, keepMs }: BackUpDeps): Promise<number> {
   let removed = 0;
   for (const [id, names] of await backupsOf(blobs, service)) {
     const startedAt = startOf(id);
-    if (startedAt === undefined) continue;
-    const ends = plus(startedAt, isFinished(names) ? keepMs : unfinishedMs);
-    if (ends > now()) continue;
+    if (startedAt === undefined || plus(startedAt, isFinished(names) ? keepMs : unfinishedMs) > now()) continue;
     // The manifest goes first: a removal that stops half-way leaves no backup that looks whole.
-    for (const name of [...names].sort(manifestFirst)) await blobs.remove(backupsContainer, name);
+    for (const name of manifestFirst(names)) await blobs.remove(backupsContainer, name);
     removed++;
   }
   return removed;
 }
 
-const manifestFirst = (one: string, other: string): number => Number(isFinished([other])) - Number(isFinished([one]));
+const manifestFirst = (names: readonly string[]): readonly string[] =>
+  names.toSorted((one, other) => Number(isFinished([other])) - Number(isFinished([one])));
 
 /** Returns the time at which a backup started, from its id. */
 function startOf(id: string) {
   const time = /^(\d{4}-\d\d-\d\dT)(\d\d)-(\d\d)-(\d\d\.\d{3}Z)-[0-9a-f]+$/.exec(id);
   return time === null ? undefined : instant(Date.parse(`${time[1]}${time[2]}:${time[3]}:${time[4]}`));
-}
-
-const maxLinesPerFile = 1000;
-/** With a row of at most 1 MiB a file stays far below the limit of one upload. */
-const maxCharactersPerFile = 8 * 2 ** 20;
-
-/** Returns a writer of one backup. Names of its blobs start with service and id. */
-function backupWriter(
-  blobs: Blobs,
-  { service, id, log }: { readonly service: BackupScope["service"]; readonly id: string; readonly log: Log },
-) {
-  const at = (name: string) => `${service}/${id}/${name}`;
-
-  /** Writes values as lines of JSON, at most a thousand in a file. */
-  async function writeLines(folder: string, values: AsyncIterable<object>): Promise<Content["tables"][string]> {
-    const files: Content["tables"][string][number][] = [];
-    let lines: string[] = [];
-    let size = 0;
-    const flush = async () => {
-      const text = lines.join("");
-      const name = `${folder}/${String(files.length + 1).padStart(6, "0")}.jsonl`;
-      await blobs.put(backupsContainer, at(name), text);
-      files.push({ name, lines: lines.length, sha256: contentHash(text) });
-      lines = [];
-      size = 0;
-    };
-    for await (const value of values) {
-      const line = `${JSON.stringify(value)}\n`;
-      if (lines.length === maxLinesPerFile || size + line.length > maxCharactersPerFile) await flush();
-      lines.push(line);
-      size += line.length;
-    }
-    if (lines.length > 0) await flush();
-    return files;
-  }
-
-  async function* copied(container: string): AsyncGenerator<BlobEntry> {
-    for await (const name of blobs.list(container, "")) {
-      const bytes = await blobs.get(container, name);
-      if (bytes === undefined) continue;
-      await blobs.put(backupsContainer, at(blobPath(container, name)), bytes);
-      yield { name, sha256: contentHash(bytes) };
-    }
-  }
-
-  return {
-    /**
-     * Copies rows. Logs a row with a value that JSON cannot represent, and writes its keys alone, which no restore can
-     * read.
-     */
-    rows: (table: string, rows: AsyncIterable<Row>) => writeLines(`tables/${table}`, plainRows(rows, log)),
-    /** Copies every blob of a container. */
-    container: (container: string) => writeLines(`containers/${container}`, copied(container)),
-    finish: (written: Omit<Content, "schema">) => {
-      const all = { schema: formatVersion, ...written };
-      const text = JSON.stringify({ content: all, sha256: contentHash(JSON.stringify(all)) });
-      return blobs.put(backupsContainer, at(manifestName), text);
-    },
-  };
-}
-
-async function* plainRows(rows: AsyncIterable<Row>, log: Log): AsyncGenerator<object> {
-  for await (const { etag, ...columns } of rows) {
-    // Text, numbers and booleans only: any other value would come back as another type.
-    const plain = await readOrLog(log, () => parseRow("stored", { ...columns, etag }, rowSchema, columns));
-    // Left out, the row would be missing after a restore without anyone's decision.
-    yield plain ?? { partitionKey: columns.partitionKey, rowKey: columns.rowKey };
-  }
 }

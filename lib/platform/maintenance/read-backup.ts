@@ -18,19 +18,20 @@ export interface BackupScope {
 
 export const formatVersion = 2;
 
-export const contentSchema = z.lazy(() => {
-  const file = z.object({ name: z.string(), lines: z.int(), sha256: z.string() });
+const contentSchema = z.lazy(() => {
+  const files = z.array(z.object({ name: z.string(), lines: z.int(), sha256: z.string() })).readonly();
   return z.object({
     schema: z.literal(formatVersion),
     startedAt: z.string(),
     endedAt: z.string(),
     /** Files with one row in each line. */
-    tables: z.record(z.string(), z.array(file).readonly()),
+    tables: z.record(z.string(), files),
     /** Files with name and hash of one blob in each line. */
-    containers: z.record(z.string(), z.array(file).readonly()),
+    containers: z.record(z.string(), files),
   });
 });
 export type Content = z.output<typeof contentSchema>;
+export type BackupFiles = Content["tables"][string];
 
 /** The content of a backup with its hash. Written last, so a backup without a manifest is unfinished. */
 const manifestSchema = z.lazy(() => z.object({ content: z.unknown(), sha256: z.string() }));
@@ -39,8 +40,8 @@ export const rowSchema = z.lazy(() =>
   z.object({ partitionKey: z.string(), rowKey: z.string() }).catchall(z.union([z.string(), z.number(), z.boolean()])),
 );
 
-export const blobSchema = z.lazy(() => z.object({ name: z.string(), sha256: z.string() }));
-export type BlobEntry = z.output<typeof blobSchema>;
+const blobSchema = z.lazy(() => z.object({ name: z.string(), sha256: z.string() }));
+type BlobEntry = z.output<typeof blobSchema>;
 
 export const manifestName = "manifest.json";
 export const blobPath = (container: string, name: string): string => `blobs/${container}/${name}`;
@@ -90,7 +91,7 @@ export async function openBackup(
     if (found === undefined || contentHash(found) !== sha256) throw damaged(name);
     return found;
   };
-  async function* linesOf<T>(of: Content["tables"][string] = [], line: z.ZodType<T>): AsyncGenerator<T> {
+  async function* linesOf<T>(of: BackupFiles = [], line: z.ZodType<T>): AsyncGenerator<T> {
     for (const { name, sha256, lines: count } of of) {
       const lines = Buffer.from(await read(name, sha256))
         .toString()

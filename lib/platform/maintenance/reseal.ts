@@ -5,25 +5,16 @@ import { conflict, retryOnConflict } from "../stored.ts";
 import { forEachConcurrently } from "../tables/row-batches.ts";
 import type { Row, Table, Tables } from "../tables/tables.ts";
 
-interface ResealReport {
-  /** Version of the key under which all values are sealed now. */
-  readonly version: string;
-  readonly rows: number;
-  /** Number of rows with a value that was sealed again. */
-  readonly resealed: number;
-  /** Number of rows that could not be sealed again. The log names each. */
-  readonly failed: number;
-}
-
 /**
  * Seals every value in these tables under the current version of the key (G8). May be repeated, and run while the
  * service is running: each row is written by its ETag, and values of the current version are skipped. A row that fails
- * is counted and logged. Throws only Fault `unavailable`.
+ * is counted and logged. Returns the version, and the numbers of all rows, of those with a value that was sealed again,
+ * and of those that failed. Throws only Fault `unavailable`.
  */
 export async function reseal(
   names: readonly string[],
   { tables, sealer, log }: { readonly tables: Tables; readonly sealer: Sealer; readonly log: Log },
-): Promise<ResealReport> {
+) {
   // Read first: without a current version no row can be sealed.
   const version = await sealer.currentVersion();
   const report = { version, rows: 0, resealed: 0, failed: 0 };

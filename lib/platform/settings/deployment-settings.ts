@@ -161,12 +161,6 @@ function hasAccountKey(connectionString: string): boolean {
 
 export type DeploymentSettings = z.output<typeof deploymentSettings>;
 
-/** Returns the number of trusted proxies and, if set, the header by which the proxy identifies itself (G7). */
-export const proxiesOf = ({ TRUSTED_PROXIES, PROXY_ID, PROXY_ID_HEADER }: DeploymentSettings) => ({
-  trustedProxies: TRUSTED_PROXIES,
-  ...(PROXY_ID !== undefined && { proxyProof: { header: PROXY_ID_HEADER, id: PROXY_ID } }),
-});
-
 /** Returns whether the app runs in Azure, where it uses managed identity instead of a connection string. */
 export const isInAzure = (settings: DeploymentSettings): boolean =>
   settings.CLOUD_STORAGE_CONNECTION_STRING === undefined;

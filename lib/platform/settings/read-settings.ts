@@ -95,6 +95,16 @@ export function validSettings<T extends z.ZodObject, Name extends keyof z.output
   return Object.fromEntries(valid) as Partial<Pick<z.output<T>, Name>>;
 }
 
+/** Returns the default of a setting as text; undefined if it has none. */
+export const defaultTextOf = (field: z.core.$ZodType): string | undefined =>
+  field instanceof z.ZodPrefault ? String(field.def.defaultValue) : undefined;
+
+/** Returns the text of every setting: the given value, else the default, else an empty text. */
+export function effectiveSettings(schema: z.ZodObject, environment: Environment): Readonly<Record<string, string>> {
+  const textOf = (name: string, field: z.core.$ZodType) => environment[name]?.trim() || (defaultTextOf(field) ?? "");
+  return Object.fromEntries(Object.entries(schema.shape).map(([name, field]) => [name, textOf(name, field)]));
+}
+
 /**
  * Runs several reads and returns their results. Throws one BadSettings with the problems of all; each setting is
  * reported once, by the first read.

@@ -1,7 +1,7 @@
 import type * as z from "zod";
 import { isUnavailable } from "../fault.ts";
 import type { Log } from "../log.ts";
-import type { Row } from "./entity.ts";
+import type { Row } from "./rows.ts";
 
 /** Columns of a row to write. Table storage has no column for an absent value. */
 type Columns = Readonly<Record<string, string | number | boolean>>;

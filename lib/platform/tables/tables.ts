@@ -8,48 +8,22 @@ import {
   retryOptions,
   type ServiceAccess,
 } from "../azure/services.ts";
-import { checkedEtag, type Entity, etagOf, isKey, type Row, toEntity, toRow } from "./entity.ts";
-import { type Filter, type RowPage, readRowPage, type Scan } from "./query.ts";
+import {
+  checkedEtag,
+  type Entity,
+  etagOf,
+  type Filter,
+  isKey,
+  type Row,
+  readRowPage,
+  type Scan,
+  toEntity,
+  toRow,
+} from "./rows.ts";
 import { type Action, conditionalRemovals, retryableTransactions, submit } from "./transaction.ts";
 
-export type { Entity, Row } from "./entity.ts";
-export type { Filter, RowPage } from "./query.ts";
+export type { Entity, Row, RowPage } from "./rows.ts";
 export type { Action } from "./transaction.ts";
-
-/**
- * A table. Every call ends within the time limit, retries included, or throws Fault `unavailable`. A write that ends
- * with this Fault may have succeeded.
- *
- * A write whose response is lost is sent again, so its condition may fail because of its own first attempt. After
- * `undefined` or `false` the caller must read the row again; any other result is certain. If another writer deletes or
- * recreates the row between both attempts, an `insert` may recreate it, and a `remove` without an ETag may delete it
- * again.
- */
-export interface Table {
-  get(partitionKey: string, rowKey: string): Promise<Row | undefined>;
-  /** Inserts a row. Returns its ETag; undefined if the row exists. */
-  insert(entity: Entity): Promise<string | undefined>;
-  /** Replaces a row by its ETag. Returns the new ETag; undefined if the row was changed or removed. */
-  replace(entity: Entity, etag: string): Promise<string | undefined>;
-  /** Writes the given properties by the row's ETag; the others stay. Returns as `replace` does. */
-  merge(entity: Entity, etag: string): Promise<string | undefined>;
-  /** Writes the given properties, if the row exists. Returns its new ETag; undefined if it does not exist. */
-  mergeExisting(entity: Entity): Promise<string | undefined>;
-  /** Inserts or replaces a row without a condition. Returns its ETag. */
-  upsert(entity: Entity): Promise<string>;
-  /** Removes a row. Returns false if it does not exist or, with an ETag, if it was changed. */
-  remove(partitionKey: string, rowKey: string, etag?: string): Promise<boolean>;
-  /**
-   * Runs all actions or none: at most 100, on different rows of one partition.
-   * Returns the ETags in the order of the actions, undefined for removals; undefined if a condition failed.
-   */
-  transact(partitionKey: string, actions: readonly Action[]): Promise<readonly (string | undefined)[] | undefined>;
-  /** Yields rows sorted by row key. Reads further pages as needed, each within the time limit. */
-  query(filter: Filter, options?: QueryOptions): AsyncIterable<Row>;
-  /** Yields the rows of several partitions like `query`. For maintenance, clean-up and rare calls of administrators. */
-  scan(range?: Scan, options?: QueryOptions): AsyncIterable<Row>;
-  queryPage(filter: Filter | Scan, options: Parameters<typeof readRowPage>[2]): Promise<RowPage>;
-}
 
 interface QueryOptions {
   /** Maximum number of rows. */
@@ -107,8 +81,20 @@ async function openClient(
   return client;
 }
 
-function tableOf(open: () => Promise<TableClient>, timeoutMs: number): Table {
+export type Table = ReturnType<typeof tableOf>;
+
+/**
+ * A table. Every call ends within the time limit, retries included, or throws Fault `unavailable`. A write that ends
+ * with this Fault may have succeeded.
+ *
+ * A write whose response is lost is sent again, so its condition may fail because of its own first attempt. After
+ * `undefined` or `false` the caller must read the row again; any other result is certain. If another writer deletes or
+ * recreates the row between both attempts, an `insert` may recreate it, and a `remove` without an ETag may delete it
+ * again.
+ */
+function tableOf(open: () => Promise<TableClient>, timeoutMs: number) {
   type Work<T> = (client: TableClient, abortSignal: AbortSignal) => Promise<T>;
+
   const call = <T>(work: Work<T>) =>
     callService(service, timeoutMs, async abortSignal => work(await open(), abortSignal));
 
@@ -131,6 +117,7 @@ function tableOf(open: () => Promise<TableClient>, timeoutMs: number): Table {
   const queryPage = (filter: Filter | Scan, options: Parameters<typeof readRowPage>[2]) =>
     call((client, abortSignal) => readRowPage(client, filter, options, abortSignal));
 
+  /** Yields rows sorted by their keys. Reads further pages as needed, each within the time limit. */
   async function* rows(filter: Filter | Scan, { limit = Number.POSITIVE_INFINITY, select }: QueryOptions = {}) {
     let left = limit;
     let continuation: string | undefined;
@@ -144,24 +131,30 @@ function tableOf(open: () => Promise<TableClient>, timeoutMs: number): Table {
   }
 
   return {
-    get: async (partitionKey, rowKey) =>
+    get: async (partitionKey: string, rowKey: string): Promise<Row | undefined> =>
       isKey(partitionKey) && isKey(rowKey)
         ? callUnless(["missing"], async (client, abortSignal) =>
             toRow(await client.getEntity(partitionKey, rowKey, { abortSignal })),
           )
         : undefined,
-    insert: entity =>
+    /** Inserts a row. Returns its ETag; undefined if the row exists. */
+    insert: (entity: Entity) =>
       callUnless(["exists"], async (client, abortSignal) =>
         etagOf(await client.createEntity(toEntity(entity), { abortSignal })),
       ),
-    replace: async (entity, etag) => update("Replace", entity, checkedEtag(etag)),
-    merge: async (entity, etag) => update("Merge", entity, checkedEtag(etag)),
-    mergeExisting: entity => update("Merge", entity, "*"),
-    upsert: entity =>
+    /** Replaces a row by its ETag. Returns the new ETag; undefined if the row was changed or removed. */
+    replace: async (entity: Entity, etag: string) => update("Replace", entity, checkedEtag(etag)),
+    /** Writes the given properties by the row's ETag; the others stay. Returns as `replace` does. */
+    merge: async (entity: Entity, etag: string) => update("Merge", entity, checkedEtag(etag)),
+    /** Writes the given properties, if the row exists. Returns its new ETag; undefined if it does not exist. */
+    mergeExisting: (entity: Entity) => update("Merge", entity, "*"),
+    /** Inserts or replaces a row without a condition. Returns its ETag. */
+    upsert: (entity: Entity) =>
       call(async (client, abortSignal) =>
         etagOf(await client.upsertEntity(toEntity(entity), "Replace", { abortSignal })),
       ),
-    remove: async (partitionKey, rowKey, etag) => {
+    /** Removes a row. Returns false if it does not exist or, with an ETag, if it was changed. */
+    remove: async (partitionKey: string, rowKey: string, etag?: string): Promise<boolean> => {
       if (!isKey(partitionKey) || !isKey(rowKey)) return false;
       const condition = etag === undefined ? {} : { etag: checkedEtag(etag) };
       const done = await callUnless(["changed", "missing"], (client, abortSignal) =>
@@ -169,14 +162,22 @@ function tableOf(open: () => Promise<TableClient>, timeoutMs: number): Table {
       );
       return done !== undefined;
     },
-    transact: async (partitionKey, actions) =>
+    /**
+     * Runs all actions or none: at most 100, on different rows of one partition.
+     * Returns the ETags in the order of the actions, undefined for removals; undefined if a condition failed.
+     */
+    transact: async (
+      partitionKey: string,
+      actions: readonly Action[],
+    ): Promise<readonly (string | undefined)[] | undefined> =>
       actions.length === 0
         ? []
         : callUnless(["changed", "missing", "exists"], (client, abortSignal) =>
             submit(client, partitionKey, actions, abortSignal),
           ),
-    query: rows,
-    scan: (range = {}, options) => rows(range, options),
+    query: (filter: Filter, options?: QueryOptions): AsyncIterable<Row> => rows(filter, options),
+    /** Yields the rows of several partitions. For maintenance, clean-up and rare calls of administrators. */
+    scan: (range: Scan = {}, options?: QueryOptions): AsyncIterable<Row> => rows(range, options),
     queryPage,
   };
 }

@@ -1,5 +1,5 @@
 import { type Instrumenter, type TracingContext, type TracingSpan, useInstrumenter } from "@azure/core-tracing";
-import { app, type HttpFunctionOptions, type InvocationContext, type PreInvocationContext } from "@azure/functions";
+import { app } from "@azure/functions";
 import { type ActiveSpanHandle, errorName, inTrace, type Labels, startSpan, type Tracer } from "../telemetry.ts";
 
 /**
@@ -10,14 +10,23 @@ import { type ActiveSpanHandle, errorName, inTrace, type Labels, startSpan, type
 export function traceInvocations(tracer: Tracer, flush: () => Promise<void>): void {
   app.setup({ capabilities: { WorkerOpenTelemetryEnabled: true } });
   app.hook.preInvocation(before => {
-    const { functionHandler, invocationContext } = before;
+    const { functionHandler, invocationContext, inputs } = before;
+    const { functionName, options, traceContext } = invocationContext;
+    const { type, route = functionName } = options.trigger as unknown as { type: string; route?: string };
+    const isTimer = type !== "httpTrigger";
+    const method = (inputs[0] as { readonly method?: string } | undefined)?.method ?? "";
+    // The template of the route, never the URL.
+    const name = isTimer ? `timer ${functionName}` : `${method} /${route}`;
+    const ofCall = isTimer ? {} : { "http.request.method": method, "http.route": `/${route}` };
+    const labels = { "faas.name": functionName, ...ofCall };
     before.functionHandler = async (...args: Parameters<typeof functionHandler>) => {
-      const { name, labels, isTimer } = describe(before);
-      const traceParent = invocationContext.traceContext?.traceParent;
       try {
-        return await inTrace(tracer, { name, labels, traceParent }, async span => {
+        return await inTrace(tracer, { name, labels, traceParent: traceContext?.traceParent }, async span => {
           const result: unknown = await functionHandler(...args);
-          labelStatus(span, result);
+          const { status } = (result ?? {}) as { readonly status?: unknown };
+          if (typeof status === "number") span.label({ "http.response.status_code": status });
+          // A refusal is no failure.
+          if (typeof status === "number" && status >= 500) span.end(String(status));
           return result;
         });
       } finally {
@@ -25,32 +34,6 @@ export function traceInvocations(tracer: Tracer, flush: () => Promise<void>): vo
       }
     };
   });
-}
-
-interface InvocationSpan {
-  readonly name: string;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly isTimer: boolean;
-}
-
-/** Returns the span's name and labels: the route's template, never the URL. */
-function describe({ invocationContext: { functionName, options }, inputs }: PreInvocationContext): InvocationSpan {
-  const { trigger } = options as InvocationContext["options"];
-  if (trigger.type !== "httpTrigger") {
-    return { name: `timer ${functionName}`, labels: { "faas.name": functionName }, isTimer: true };
-  }
-  const { route = functionName } = trigger as unknown as Pick<HttpFunctionOptions, "route">;
-  const method = (inputs[0] as { readonly method?: string } | undefined)?.method ?? "";
-  const labels = { "faas.name": functionName, "http.request.method": method, "http.route": `/${route}` };
-  return { name: `${method} /${route}`, labels, isTimer: false };
-}
-
-/** Labels the span with the status. A 5xx is a failure; a refusal is not. */
-function labelStatus(span: ActiveSpanHandle, result: unknown): void {
-  const status = (result as { readonly status?: unknown } | undefined)?.status;
-  if (typeof status !== "number") return;
-  span.label({ "http.response.status_code": status });
-  if (status >= 500) span.end(String(status));
 }
 
 /**

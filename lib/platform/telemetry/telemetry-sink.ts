@@ -2,6 +2,7 @@ import type { TokenCredential } from "@azure/identity";
 import { withTimeout } from "../async.ts";
 import type { Level, WriteLine } from "../log.ts";
 import { currentSpan, type Labels, type TelemetrySink, withoutSpan } from "../telemetry.ts";
+import { azureMonitorExporters, otlpExporters } from "./exporters.ts";
 import type { TelemetrySdk } from "./telemetry-sdk.ts";
 
 interface TelemetryOptions {
@@ -61,25 +62,23 @@ export function openTelemetry(options: TelemetryOptions): Telemetry | undefined 
   const lost = createLossReporter(options.writeLine, options.now);
   const { flushMs, closeMs, afterFailureMs } = { ...telemetryLimits, ...options.limits };
   let hasFailed = false;
-  const waiting: ((sdk: TelemetrySdk) => void)[] = [];
+  let waiting: ((sdk: TelemetrySdk) => void)[] = [];
   let sdk: TelemetrySdk | undefined;
-  let loading: Promise<TelemetrySdk | undefined> | undefined;
+  let loading: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
 
-  const load = (): Promise<TelemetrySdk | undefined> => {
+  const connectAndSend = async () => {
     clearTimeout(timer);
-    loading ??= connect(options, lost).then(
-      connected => {
-        sdk = connected;
-        for (const take of waiting.splice(0)) take(connected);
-        return connected;
-      },
-      (error: unknown) => {
-        waiting.length = 0;
-        lost(error instanceof Error ? error.message : "not loaded");
-        return undefined;
-      },
-    );
+    try {
+      sdk = await connect(options, lost);
+      for (const take of waiting) take(sdk);
+    } catch (error) {
+      lost(error instanceof Error ? error.message : "not loaded");
+    }
+    waiting = [];
+  };
+  const load = () => {
+    loading ??= connectAndSend();
     return loading;
   };
   // Outside of any trace: otherwise timers and requests that start here would belong to the trace of the first call.
@@ -93,7 +92,10 @@ export function openTelemetry(options: TelemetryOptions): Telemetry | undefined 
   const withLimit = (timeoutMs: number, work: (loaded: TelemetrySdk) => Promise<void>): Promise<void> =>
     withoutSpan(async () => {
       try {
-        await withTimeout(hasFailed ? afterFailureMs : timeoutMs, () => load().then(loaded => loaded && work(loaded)));
+        await withTimeout(hasFailed ? afterFailureMs : timeoutMs, async () => {
+          await load();
+          if (sdk !== undefined) await work(sdk);
+        });
         hasFailed = false;
       } catch (error) {
         hasFailed = true;
@@ -116,17 +118,11 @@ async function connect(
   { connectionString, credential, otlpEndpoint, resource }: TelemetryOptions,
   lost: (reason: string) => void,
 ): Promise<TelemetrySdk> {
-  const [{ openTelemetrySdk }, azureMonitor, otlp] = await Promise.all([
+  const [{ openTelemetrySdk }, ...targets] = await Promise.all([
     import("./telemetry-sdk.ts"),
-    connectionString === undefined ? undefined : import("./azure-monitor.ts"),
-    otlpEndpoint === undefined ? undefined : import("./otlp.ts"),
+    ...(connectionString === undefined ? [] : [azureMonitorExporters(connectionString, credential)]),
+    ...(otlpEndpoint === undefined ? [] : [otlpExporters(otlpEndpoint)]),
   ]);
-  const targets = [
-    ...(azureMonitor && connectionString !== undefined
-      ? [azureMonitor.azureMonitorExporters(connectionString, credential)]
-      : []),
-    ...(otlp && otlpEndpoint !== undefined ? [otlp.otlpExporters(otlpEndpoint)] : []),
-  ];
   return openTelemetrySdk(targets, resource, lost);
 }
 

@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import { type Api, hostTemplate, type RouteParts, routeParts } from "../../../lib/platform/http/api.ts";
+import { type Api, type RouteParts, routeParts } from "../../../lib/platform/http/api.ts";
 import type { Endpoint, Route } from "../../../lib/platform/http/endpoint.ts";
 import { isStrict, type Json, ref, type SchemaWriter } from "./schemas.ts";
 import { schemes } from "./security.ts";
@@ -83,7 +83,7 @@ export function writeOperation({ name, endpoint, route, prefix, input, schemas, 
       ...refusals(endpoint),
     },
   };
-  return { path: `/${hostTemplate(parts)}`, method: parts.method.toLowerCase(), operation };
+  return { path: `/${parts.template}`, method: parts.method.toLowerCase(), operation };
 }
 
 /** Returns the id of an operation: the name of the endpoint, for an alias with what differs from the first route. */
@@ -156,7 +156,7 @@ function requestBody(
   if (input === "fields" && !hasList) {
     const types = ["application/json", "application/x-www-form-urlencoded", "multipart/form-data"];
     const description =
-      "The fields can be in the query instead. If a field is in both, the body's value counts. A field that is given twice in one place is refused. Unknown fields are ignored.";
+      "The fields can be in the query instead. If a field is in both, the body's value counts. A field that is given twice in the query or in a form is refused. Unknown fields are ignored.";
     return { description, content: content(types, schema, example) };
   }
   const ignored = input === "fields" ? "ignored" : "ignored and named in `x-ignored-fields`";
@@ -197,5 +197,5 @@ function parameters(
 }
 
 /** Returns those of the route: routes of one endpoint may differ in them. */
-const pathParameters = ({ segments }: RouteParts, all: readonly Json[]): Json[] =>
-  all.filter(({ name }) => segments.includes(`{${String(name)}}`)).map(parameter => ({ ...parameter, required: true }));
+const pathParameters = ({ template }: RouteParts, all: readonly Json[]): Json[] =>
+  all.filter(({ name }) => template.includes(`{${String(name)}}`)).map(parameter => ({ ...parameter, required: true }));

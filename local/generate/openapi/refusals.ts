@@ -1,6 +1,6 @@
 import { Fault, type FaultKind, faultKinds } from "../../../lib/platform/fault.ts";
 import type { Api } from "../../../lib/platform/http/api.ts";
-import { canRefuse } from "../../../lib/platform/http/respond.ts";
+import { canRefuse } from "../../../lib/platform/http/serve.ts";
 import { type AnyEndpoint, content, everyAnswer } from "./operation.ts";
 import { type Json, ref } from "./schemas.ts";
 
@@ -54,7 +54,8 @@ const isOwn = ({ refusals, params }: AnyEndpoint, kind: FaultKind): boolean =>
  * share a response. Those of the pipeline are one response for each class of statuses, which explains each of them.
  * @param error schema of their bodies
  */
-export function refusalsOf({ input, endpoints, refuse }: Api<never>, error: Json): Refusals {
+export function refusalsOf(api: Api<never>, error: Json): Refusals {
+  const { endpoints, refuse } = api;
   const statusOf = (kind: FaultKind): number => refuse(new Fault(kind, "")).status;
   const classOf = (kind: FaultKind): string => `${String(statusOf(kind)).charAt(0)}XX`;
   const operations = Object.values(endpoints).flatMap(endpoint =>
@@ -62,7 +63,7 @@ export function refusalsOf({ input, endpoints, refuse }: Api<never>, error: Json
   );
   const own = faultKinds.filter(kind => operations.some(({ endpoint }) => isOwn(endpoint, kind)));
   const common = faultKinds.filter(kind =>
-    operations.some(({ endpoint, method }) => !isOwn(endpoint, kind) && canRefuse(input, endpoint, { method, kind })),
+    operations.some(({ endpoint, method }) => !isOwn(endpoint, kind) && canRefuse(api, endpoint, { method, kind })),
   );
   const byStatus = [...Map.groupBy(new Set([...common, ...own]), statusOf)]
     .filter(([, kinds]) => kinds.some(kind => own.includes(kind)))

@@ -6,12 +6,13 @@ export interface Route {
 }
 
 /**
- * Parses a template of literal segments and `{parameter}`.
+ * Parses a template of literal segments and `{parameter}`, or `{*path}`, which matches every path.
  *
  * @throws Error if the template has anything else or starts with a slash: in Azure such a route takes the whole app down
  */
 export function parseRoute(template: string): Route {
   if (template.startsWith("/")) throw new Error(`the route "${template}" begins with a slash`);
+  if (template === "{*path}") return { match: path => ({ path: path.replace(/^\//, "") }) };
   const segments = template.split("/").map(text => {
     const name = /^\{(\w+)\}$/.exec(text)?.[1];
     if (text === "" || (name === undefined && /[{}]/.test(text)))

@@ -217,7 +217,7 @@ describe("the page that an administrator follows", () => {
         ...httpFunctions(core, "core"),
         ...httpFunctions(client, "client"),
         ...httpFunctions(connector, ""),
-      ].flatMap(({ template, parts }) => parts.map(({ method }) => `${method} /${template}`));
+      ].flatMap(({ template, methods }) => methods.map(method => `${method} /${template}`));
       const { CORE_URL = "", CLIENT_URL = "", CONNECTOR_URL = "" } = environment();
       for (const [position, base] of [CORE_URL, CLIENT_URL, CONNECTOR_URL].entries()) {
         const [, method, address = ""] = called[position] ?? [];

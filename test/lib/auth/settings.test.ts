@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { authLimits, toAuthRules } from "../../../lib/auth/deps.ts";
 import { authSettings, passwordMinLength } from "../../../lib/auth/settings.ts";
-import { describeSettings } from "../../../lib/platform/settings/describe-settings.ts";
 import { BadSettings, type Environment, readSettings } from "../../../lib/platform/settings/read-settings.ts";
 import { days, seconds } from "../../../lib/platform/time.ts";
+import { describeSettings } from "../../../local/generate/describe-settings.ts";
 
 const read = (environment: Environment = {}) => readSettings(authSettings, environment);
 const problemsOf = (environment: Environment) => {

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { describeSettings } from "../../../lib/platform/settings/describe-settings.ts";
+import { describeSettings } from "../../../local/generate/describe-settings.ts";
 import { hostSettings, settingSchemas, settingsFiles } from "../../../local/generate/settings-files.ts";
 
 const settings = Object.values(settingSchemas).flatMap(describeSettings);

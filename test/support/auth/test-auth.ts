@@ -3,18 +3,18 @@ import type { AuthContext } from "../../../functions/auth/context.ts";
 import { client, core, identifySession } from "../../../functions/auth/routes.ts";
 import { openAuthContext } from "../../../functions/auth/start/open-context.ts";
 import { type Deployment, openDeployment } from "../../../functions/deployment.ts";
-import { identifyCaller, tokenHashesOf } from "../../../functions/identify-caller.ts";
+import { apiTokensOf, identifyCaller } from "../../../functions/identify-caller.ts";
+import { servingOf } from "../../../functions/service.ts";
 import type { PasswordHasher } from "../../../lib/auth/passwords/password-hash.ts";
 import { createKeyedHash } from "../../../lib/auth/storage/keyed-hash.ts";
 import { type AuthStore, authStore } from "../../../lib/auth/storage/store.table.ts";
 import { authTables } from "../../../lib/auth/storage/tables.table.ts";
 import { nameThrottleKey } from "../../../lib/auth/users/user-access.ts";
-import { keyRing } from "../../../lib/platform/azure/key-ring.ts";
+import { keyRing } from "../../../lib/platform/azure/cached-secrets.ts";
 import { type Api, httpFunctions } from "../../../lib/platform/http/api.ts";
 import type { Call, Cookie } from "../../../lib/platform/http/call.ts";
 import { type ServeOptions, serve } from "../../../lib/platform/http/serve.ts";
 import { createLog } from "../../../lib/platform/log.ts";
-import { proxiesOf } from "../../../lib/platform/settings/deployment-settings.ts";
 import { openTables, type Tables } from "../../../lib/platform/tables/tables.ts";
 import { type Instant, instant } from "../../../lib/platform/time.ts";
 import { readAllSettings } from "../../../local/deploy/read-all-settings.ts";
@@ -185,18 +185,13 @@ function connect(storage: FreshStorage, vault: Vault, clock: Clock, options: Aut
   const hashing = countingHasher(cheapHasher(deployment, { importedUntil: settings.auth.IMPORTED_HASHES_UNTIL }));
   const own = { ...real, hasher: hashing.hasher };
   const context: AuthContext = { ...own, ...options.ports?.(own) };
-  const hashes = tokenHashesOf(deployment, "core");
-  const common = {
-    log: deployment.log,
-    strictTransport: false,
-    onlyListed: true,
-    ...proxiesOf(settings.deployment),
-  };
+  const apiTokens = apiTokensOf(deployment, "core");
+  const common = servingOf(deployment);
   const served = [
     ...routesOf(core, settings.deployment.CORE_PATH, {
       ...common,
-      deps: { ...context, tokenHashes: hashes },
-      identify: identifyCaller(deployment, { api: "core", hashes }),
+      deps: { ...context, apiTokens },
+      identify: identifyCaller(deployment, { api: "core", tokens: apiTokens }),
     }),
     ...routesOf(client, settings.deployment.CLIENT_PATH, {
       ...common,
@@ -269,16 +264,14 @@ function countingHasher(hasher: PasswordHasher): { readonly hasher: PasswordHash
 
 /** The API's functions as a host would find them. */
 const routesOf = <D, S>(api: Api<D, S>, prefix: string, serving: ServeOptions<D, S>) =>
-  httpFunctions(api, prefix).flatMap(({ template, parts, endpoint }) =>
-    parts.map(route => {
-      const { match } = parseRoute(template);
-      const answer = serve(api, endpoint, route, serving);
-      return (call: Call) => {
-        const params = call.method === route.method ? match(routedPath(call.url.pathname)) : undefined;
-        return params && answer({ ...call, params });
-      };
-    }),
-  );
+  httpFunctions(api, prefix).map(({ template, methods, endpoint }) => {
+    const { match } = parseRoute(template);
+    const answer = serve(api, endpoint, template, serving);
+    return (call: Call) => {
+      const params = methods.includes(call.method) ? match(routedPath(call.url.pathname)) : undefined;
+      return params && answer({ ...call, params });
+    };
+  });
 
 function callOf(
   method: string,

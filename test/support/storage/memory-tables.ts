@@ -1,5 +1,11 @@
-import { checkedEtag, type Entity, toEntity, toRow } from "../../../lib/platform/tables/entity.ts";
-import type { Filter, Scan } from "../../../lib/platform/tables/query.ts";
+import {
+  checkedEtag,
+  type Entity,
+  type Filter,
+  type Scan,
+  toEntity,
+  toRow,
+} from "../../../lib/platform/tables/rows.ts";
 import type { Action, Row, Table, Tables } from "../../../lib/platform/tables/tables.ts";
 
 /** Rows of all tables by their keys. */

@@ -1,9 +1,8 @@
 import { describe, expect, it, test } from "vitest";
 import type { AuthContext } from "../../../../functions/auth/context.ts";
-import { tokenHashesOf } from "../../../../functions/identify-caller.ts";
+import { apiTokensOf } from "../../../../functions/identify-caller.ts";
 import { maxAssignedKeys } from "../../../../lib/auth/store.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
-import { createToken } from "../../../../lib/platform/http/bearer.ts";
 import { minutes } from "../../../../lib/platform/time.ts";
 import { hotpCode } from "../../../lib/auth/otpkeys/kinds/codes.ts";
 import { fillUser } from "../../../support/auth/fill-user.ts";
@@ -11,9 +10,9 @@ import { hotpKey, newPrefix, totpKey, yubicoKey } from "../../../support/auth/so
 import { newName, testAuth } from "../../../support/auth/test-auth.ts";
 
 const auth = await testAuth();
-const tokenStore = { ...auth.deployment, hashes: tokenHashesOf(auth.deployment, "core") };
+const apiTokens = apiTokensOf(auth.deployment, "core");
 // Before the first call: a host reads the tokens again for an unknown one once a minute.
-const importToken = (await createToken("importer", "core", tokenStore, { role: "import" })).token;
+const importToken = (await apiTokens.create("importer", { role: "import" })).token;
 
 type Element = Readonly<Record<string, unknown>>;
 const asImport = () => ({ authorization: `Bearer ${importToken}` });

@@ -1,7 +1,6 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { core } from "../../../../functions/auth/routes.ts";
-import { tokenHashesOf } from "../../../../functions/identify-caller.ts";
-import { createToken } from "../../../../lib/platform/http/bearer.ts";
+import { apiTokensOf } from "../../../../functions/identify-caller.ts";
 import { noContent } from "../../../../lib/platform/http/call.ts";
 import { endpoint, type RoleEndpoint } from "../../../../lib/platform/http/endpoint.ts";
 import { days, plus } from "../../../../lib/platform/time.ts";
@@ -13,7 +12,7 @@ const tokens: Record<string, string> = {};
 
 const auth = await testAuth();
 const expiresAt = plus(auth.now(), days(10));
-const tokenStore = { ...auth.deployment, hashes: tokenHashesOf(auth.deployment, "core") };
+const apiTokens = apiTokensOf(auth.deployment, "core");
 const limits = {
   read: { role: "read" },
   support: { role: "support" },
@@ -22,8 +21,7 @@ const limits = {
   expiring: { expiresAt },
   lasting: { expiresAt: plus(auth.now(), days(300)) },
 } as const;
-for (const [name, each] of Object.entries(limits))
-  tokens[name] = (await createToken(name, "core", tokenStore, each)).token;
+for (const [name, each] of Object.entries(limits)) tokens[name] = (await apiTokens.create(name, each)).token;
 
 const as = (name: string) => ({ authorization: `Bearer ${tokens[name]}` });
 const forbidden = (has: string, needs: string) => ({

@@ -60,7 +60,7 @@ describe("sequential round trips to storage", () => {
     const call = { method: "GET", url, params: {}, headers: new Headers(), invocationId: "", body };
     const by = { call, caller: { kind: "api_token", application: "one" } as const, requestId: "" };
     const { sequential, total, result } = await connector.counted(() => getShipment.run(input, connector.context, by));
-    expect(result.reply).toMatchObject({ status: 200, body: { shipment_id: shipmentId } });
+    expect(result).toMatchObject({ status: 200, body: { shipment_id: shipmentId } });
     expect([sequential, total]).toEqual([2, 2]);
   });
 

@@ -93,7 +93,7 @@ test("a read without a sink returns an empty list, and a read of an unknown requ
   const read = (id: string) =>
     listEvents.run({ params: { credential_request_id: id }, query: {}, body: undefined }, connector.context, by);
   const { result, total } = await connector.counted(() => read(requestId));
-  expect(result.reply).toMatchObject({ status: 200, body: { data: [] } });
+  expect(result).toMatchObject({ status: 200, body: { data: [] } });
   expect(total).toBe(1);
   await expect(read("none")).rejects.toThrow(Fault);
 });

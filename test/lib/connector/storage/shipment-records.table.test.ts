@@ -29,7 +29,7 @@ async function readOf({ context }: TestConnector, shipmentId: string) {
     body: async () => new Uint8Array(),
   };
   const by = { call, caller: { kind: "api_token", application: "" }, requestId: "" } as const;
-  const { reply } = await getShipment.run(
+  const reply = await getShipment.run(
     { params: { shipment_id: shipmentId }, query: {}, body: undefined },
     context,
     by as Parameters<typeof getShipment.run>[2],

@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { cachedSecret } from "../../../../lib/platform/azure/cached-secret.ts";
-import { keyRing } from "../../../../lib/platform/azure/key-ring.ts";
+import { cachedSecret, keyRing } from "../../../../lib/platform/azure/cached-secrets.ts";
 import { openSecrets, type Secrets } from "../../../../lib/platform/azure/secrets.ts";
 import { localCredential } from "../../../../lib/platform/azure/services.ts";
 import { createSealer } from "../../../../lib/platform/crypto.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { hostTemplate, httpFunctions, routeParts } from "../../../../lib/platform/http/api.ts";
+import { httpFunctions, routeParts } from "../../../../lib/platform/http/api.ts";
 import { endpoint, type Route } from "../../../../lib/platform/http/endpoint.ts";
 import { routesOverlap } from "../../../functions/routes-overlap.ts";
 import { sampleApi } from "./sample.ts";
@@ -8,9 +8,9 @@ const parts = (route: Route, prefix = "") => routeParts(route, prefix);
 
 describe("a route", () => {
   it("becomes the host's template, without a leading slash", () => {
-    expect(hostTemplate(parts("GET /v2/things/{id}"))).toBe("v2/things/{id}");
-    expect(hostTemplate(parts("GET /things", "fido/keys"))).toBe("fido/keys/things");
-    expect(hostTemplate(parts("GET /things", "/fido/"))).toBe("fido/things");
+    expect(parts("GET /v2/things/{id}").template).toBe("v2/things/{id}");
+    expect(parts("GET /things", "fido/keys").template).toBe("fido/keys/things");
+    expect(parts("GET /things", "/fido/").template).toBe("fido/things");
   });
 });
 
@@ -41,7 +41,7 @@ describe("the functions of an API", () => {
       handle: () => ({ status: 204 }),
     });
     const functions = httpFunctions(sampleApi(one), "p");
-    expect(functions.map(({ name, template, parts: of }) => [name, template, of.map(({ method }) => method)])).toEqual([
+    expect(functions.map(({ name, template, methods }) => [name, template, methods])).toEqual([
       ["sample", "p/a/{id}", ["GET", "POST"]],
       ["sample2", "p/b/{id}", ["GET"]],
     ]);

@@ -1,7 +1,7 @@
 import { parse } from "csv-parse/sync";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { toCsv } from "../../../../lib/platform/http/call.ts";
+import { toCsv } from "../../../../lib/platform/http/csv.ts";
 import { forAll } from "../../../support/for-all.ts";
 
 describe("CSV", () => {

@@ -1,5 +1,5 @@
 import type { Fault } from "../../../../lib/platform/fault.ts";
-import { type Api, hostTemplate, routeParts } from "../../../../lib/platform/http/api.ts";
+import { type Api, routeParts } from "../../../../lib/platform/http/api.ts";
 import type { Call, Reply } from "../../../../lib/platform/http/call.ts";
 import { type Endpoint, endpoint } from "../../../../lib/platform/http/endpoint.ts";
 import { bodyLimitBytes } from "../../../../lib/platform/http/read-body.ts";
@@ -54,9 +54,9 @@ export function served(
   const lines: Readonly<Record<string, unknown>>[] = [];
   const log = createLog((_, line) => lines.push(JSON.parse(line)), "debug");
   const [route = "GET /"] = sample.routes;
-  const parts = routeParts(route, "");
+  const { method, template } = routeParts(route, "");
   const identify = async () => ({ caller: { kind: "tenant", application: "an-app" }, session: "a-session" }) as const;
-  const answer = serve(sampleApi(sample, input), sample, parts, {
+  const answer = serve(sampleApi(sample, input), sample, template, {
     deps: {},
     identify,
     log,
@@ -66,8 +66,7 @@ export function served(
   });
   return {
     lines,
-    send: ({ path = parts.segments.join("/"), ...sent } = {}) =>
-      answer(callOf({ method: parts.method, path, ...sent }, parseRoute(hostTemplate(parts)))),
+    send: ({ path = template, ...sent } = {}) => answer(callOf({ method, path, ...sent }, parseRoute(template))),
   };
 }
 

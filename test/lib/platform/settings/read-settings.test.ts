@@ -1,14 +1,15 @@
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { describeSettings, effectiveSettings } from "../../../../lib/platform/settings/describe-settings.ts";
 import {
   BadSettings,
   combineReads,
   type Environment,
+  effectiveSettings,
   misspeltSettings,
   readSettings,
 } from "../../../../lib/platform/settings/read-settings.ts";
 import { setting } from "../../../../lib/platform/settings/setting.ts";
+import { describeSettings } from "../../../../local/generate/describe-settings.ts";
 
 const read = (schema: z.ZodType, value?: string): unknown =>
   (readSettings(z.object({ IT: schema }), { IT: value }) as { IT: unknown }).IT;

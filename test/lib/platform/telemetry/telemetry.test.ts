@@ -15,8 +15,8 @@ beforeAll(async () => {
   // The first load of these packages can take longer on a busy machine than a flush may.
   await Promise.all([
     import("../../../../lib/platform/telemetry/telemetry-sdk.ts"),
-    import("../../../../lib/platform/telemetry/otlp.ts"),
-    import("../../../../lib/platform/telemetry/azure-monitor.ts"),
+    import("@opentelemetry/exporter-metrics-otlp-http"),
+    import("@azure/monitor-opentelemetry-exporter"),
   ]);
 });
 afterAll(async () => {

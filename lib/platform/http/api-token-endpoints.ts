@@ -1,21 +1,23 @@
 import * as z from "zod";
-import { apiRoles, type Caller, callerRoles, hasRole, type RoleApi } from "../caller.ts";
+import { type ApiToken, apiRoles, type Caller, callerRoles, hasRole, type RoleApi } from "../caller.ts";
 import { omitUndefined } from "../collections.ts";
 import { Fault, invalidRequest } from "../fault.ts";
 import type { Log } from "../log.ts";
 import { hasControlCharacters, hasHiddenCharacters } from "../text.ts";
 import type { Now } from "../time.ts";
-import { createToken, revokeToken, type TokenHash, type TokenHashes } from "./bearer.ts";
 import { noContent, ok } from "./call.ts";
 import { endpoint, type RoleEndpoint } from "./endpoint.ts";
 import { timeField } from "./time-field.ts";
 
 /** The dependencies of the endpoints for static API tokens. */
-export interface TokenContext {
-  readonly tokenHashes: TokenHashes;
+export interface ApiTokenContext {
+  readonly apiTokens: {
+    list(): Promise<readonly ApiToken[]>;
+    create(name: string, limits: Pick<ApiToken, "expiresAt" | "role">): Promise<{ token: string; stored: ApiToken }>;
+    revoke(id: string): Promise<void>;
+  };
   readonly log: Log;
   readonly now: Now;
-  readonly random: (bytes: number) => Uint8Array;
 }
 
 // An empty text is refused: a script whose variable is not set must not create a token that never expires, or that may
@@ -35,8 +37,7 @@ const roleTexts = {
 const roleField = (api: RoleApi) =>
   z.preprocess(value => value ?? undefined, z.enum(apiRoles[api]).optional()).meta({ description: roleTexts[api] });
 
-/** Returns the view of a token. */
-const viewOf = ({ id, name, createdAt, expiresAt, role, lastUsedOn }: TokenHash) =>
+const viewOf = ({ id, name, createdAt, expiresAt, role, lastUsedOn }: ApiToken) =>
   omitUndefined({ id, name, created_at: createdAt, expires_at: expiresAt, role, last_used_on: lastUsedOn });
 
 const tokenFields = () => ({
@@ -79,7 +80,7 @@ const callerView = z.lazy(() =>
 /**
  * Returns the endpoints that create, list and revoke static API tokens, and the one that shows a caller its roles (G3).
  */
-export function tokenEndpoints(api: RoleApi): Readonly<Record<string, RoleEndpoint<TokenContext>>> {
+export function apiTokenEndpoints(api: RoleApi): Readonly<Record<string, RoleEndpoint<ApiTokenContext>>> {
   const all = api === "core" ? "admin" : "call";
   return {
     [`${api}CreateApiToken`]: endpoint({
@@ -94,16 +95,16 @@ export function tokenEndpoints(api: RoleApi): Readonly<Record<string, RoleEndpoi
       body: z.lazy(() => z.object({ name: nameField(), expires_at: expiry(), role: roleField(api) })),
       answers: { 201: { description: "The new token.", schema: newTokenSchema } },
       refusals: ["conflict"],
-      handle: async ({ body }, { tokenHashes: hashes, log, now, random }: TokenContext, { caller }) => {
+      handle: async ({ body }, { apiTokens, log, now }: ApiTokenContext, { caller }) => {
         requireTenantCaller(caller);
         const { name, expires_at: expiresAt, role } = body;
         if (expiresAt !== undefined && expiresAt <= now()) {
           throw invalidRequest([{ path: "expires_at", reason: "must be in the future" }]);
         }
         const limits = omitUndefined({ expiresAt, role });
-        const { token, hash } = await createToken(name, api, { hashes, now, random }, limits);
-        log.info("api_token_created", { api, id: hash.id, ...limits });
-        return { status: 201, body: { ...viewOf(hash), token } };
+        const { token, stored } = await apiTokens.create(name, limits);
+        log.info("api_token_created", { api, id: stored.id, ...limits });
+        return { status: 201, body: { ...viewOf(stored), token } };
       },
     }),
     [`${api}ListApiTokens`]: endpoint({
@@ -117,7 +118,7 @@ export function tokenEndpoints(api: RoleApi): Readonly<Record<string, RoleEndpoi
         "revoked. The day is written in the background: it may be missing for a few minutes after the first call of a " +
         "day, and while Key Vault is not responding.",
       answers: { 200: { description: "The valid tokens, without the secret part.", schema: z.array(tokenSchema) } },
-      handle: async (_, { tokenHashes }: TokenContext) => ok((await tokenHashes.read()).map(viewOf)),
+      handle: async (_, { apiTokens }: ApiTokenContext) => ok((await apiTokens.list()).map(viewOf)),
     }),
     [`${api}GetCaller`]: endpoint({
       routes: ["GET /caller"],
@@ -128,7 +129,7 @@ export function tokenEndpoints(api: RoleApi): Readonly<Record<string, RoleEndpoi
       description:
         "Returns who the token of the call is, and what it may do: a user interface offers no more than that.",
       answers: { 200: { description: "The caller.", schema: callerView } },
-      handle: async (_, __: TokenContext, { caller }) => {
+      handle: async (_, __: ApiTokenContext, { caller }) => {
         const { kind, application, subject } = caller;
         const roles = apiRoles[api].filter(role => hasRole(caller, role));
         return ok({ kind, application, ...omitUndefined({ subject }), roles });
@@ -146,9 +147,9 @@ export function tokenEndpoints(api: RoleApi): Readonly<Record<string, RoleEndpoi
         "tenant token with the role of the API.",
       params: z.lazy(() => z.object({ id: z.string().describe("The id of the token, from the list.") })),
       answers: { 204: { description: "The token is revoked." } },
-      handle: async ({ params }, { tokenHashes, log }: TokenContext, { caller }) => {
+      handle: async ({ params }, { apiTokens, log }: ApiTokenContext, { caller }) => {
         requireTenantCaller(caller);
-        await revokeToken(params.id, tokenHashes);
+        await apiTokens.revoke(params.id);
         log.info("api_token_revoked", { api, id: params.id });
         return noContent;
       },

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { tokenEndpoints } from "../../../../lib/platform/http/token-endpoints.ts";
+import { apiTokenEndpoints } from "../../../../lib/platform/http/api-token-endpoints.ts";
 
 const accepts = (name: string): boolean | undefined =>
-  tokenEndpoints("core").coreCreateApiToken?.body?.safeParse({ name }).success;
+  apiTokenEndpoints("core").coreCreateApiToken?.body?.safeParse({ name }).success;
 
 describe("the name of a static API token", () => {
   it("is one line of text in any script", () => {

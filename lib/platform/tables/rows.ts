@@ -1,5 +1,87 @@
-import type { odata as quote, TableClient } from "@azure/data-tables";
-import { isKey, type Row, toRow } from "./entity.ts";
+import type { odata as quote, TableClient, TableEntity } from "@azure/data-tables";
+
+/** The value of a property. Table storage has no `null`: absent properties are left out. */
+type Value = string | number | boolean;
+
+/** A row to write: its two keys and its properties. Undefined properties are left out. */
+export type Entity = {
+  readonly partitionKey: string;
+  readonly rowKey: string;
+  readonly [property: string]: Value | undefined;
+};
+
+/** A row as read, with the ETag that a write must name. */
+export type Row = Readonly<Record<string, unknown>> & {
+  readonly partitionKey: string;
+  readonly rowKey: string;
+  readonly etag: string;
+};
+
+/** `%` is allowed, but the service decodes a key in the path of a call twice, so the call would find another row. */
+const forbidden = /[/\\#?%\p{Cc}]/u;
+
+/** Returns whether a row can have this key. A read by any other key finds nothing, instead of an error of storage. */
+export const isKey = (key: string): boolean => key.length <= 512 && !forbidden.test(key) && key.isWellFormed();
+
+/**
+ * Converts a row to the SDK's form. Throws a `TypeError` that names the property if Table storage cannot store the
+ * value. The emulator accepts several of these.
+ */
+export function toEntity({ partitionKey, rowKey, ...properties }: Entity): TableEntity {
+  if (!isKey(partitionKey)) throw new TypeError("partitionKey cannot be a key in Table storage");
+  if (!isKey(rowKey)) throw new TypeError("rowKey cannot be a key in Table storage");
+  const entity: TableEntity = { partitionKey, rowKey };
+  for (const [name, value] of Object.entries(properties)) {
+    if (value === undefined || name === "etag") continue;
+    if (!/^[A-Za-z_][A-Za-z0-9_]{0,254}$/.test(name)) throw new TypeError(`"${name}" cannot name a property`);
+    entity[name] = toProperty(name, value);
+  }
+  return entity;
+}
+
+function toProperty(name: string, value: Value): unknown {
+  const problem = (reason: string) => new TypeError(`Property "${name}": ${reason}`);
+  switch (typeof value) {
+    case "boolean":
+      return value;
+    case "string":
+      if (value.length > 32_768) throw problem("more than 32,768 UTF-16 units; store it in a blob");
+      if (!value.isWellFormed()) throw problem("ill-formed Unicode");
+      return value;
+    case "number":
+      if (!Number.isFinite(value)) throw problem("not a finite number");
+      if (Number.isInteger(value) && Math.abs(value) < 2 ** 31) return value;
+      // Without a type the service reads whole numbers as 32 bits, too few for milliseconds since 1970.
+      if (Number.isSafeInteger(value)) return { type: "Int64", value: String(value) };
+      return { type: "Double", value };
+    default:
+      throw problem("not a string, number or boolean");
+  }
+}
+
+/**
+ * Converts a row from the SDK's form. Drops the protocol's fields. A 64-bit integer becomes a number if it is exact.
+ */
+export function toRow(entity: object): Row {
+  const row: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(entity)) {
+    if (name.startsWith("odata.") || name === "timestamp" || value === null) continue;
+    row[name] = typeof value === "bigint" && Number.isSafeInteger(Number(value)) ? Number(value) : value;
+  }
+  return row as Row;
+}
+
+/** Returns the ETag of a write. */
+export function etagOf({ etag }: { etag?: string }): string {
+  if (etag === undefined) throw new Error("Table storage returned no ETag for a write");
+  return etag;
+}
+
+/** Returns the ETag. Throws TypeError for an empty one or `*`, with which the service would overwrite any version. */
+export function checkedEtag(etag: string): string {
+  if (!/^(W\/)?"[^"]+"$/.test(etag)) throw new TypeError("A conditional write needs the ETag of the row that was read");
+  return etag;
+}
 
 /** Selects rows of one partition. Row keys are compared by UTF-16 units. */
 export interface Filter {
