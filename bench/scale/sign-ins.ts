@@ -5,7 +5,7 @@ import { createDeviceTokens } from "../../lib/auth/sessions/device-token.ts";
 import { findLiveSession } from "../../lib/auth/sessions/manage-sessions.ts";
 import { authSettings } from "../../lib/auth/settings.ts";
 import { signIn } from "../../lib/auth/sign-in/sign-in.ts";
-import { createKeyedHash } from "../../lib/auth/storage/keyed-hash.ts";
+import { createKeyedHash } from "../../lib/auth/storage/hash.ts";
 import { authStore } from "../../lib/auth/storage/store.table.ts";
 import { authTables } from "../../lib/auth/storage/tables.table.ts";
 import { parseUsername } from "../../lib/auth/users/username.ts";
@@ -104,9 +104,9 @@ export async function runSignIns(
     sessions.push(result.session);
   });
   await measure("status", count, n => findLiveSession(sessions[n % sessions.length], deps));
-  await measure("list of users, a page of 1,000", 50, n => store.users.list({ top: 1000, after: n + 1 }, noFilter));
+  await measure("list of users, a page of 1,000", 50, n => store.users.list({ top: 1000, after: String(n + 1) }));
   await measure("users by the beginning of the name", count / 4, n =>
-    store.users.listByName(name(4 * n).slice(0, 9), { top: 20 }, noFilter),
+    store.users.list({ top: 20 }, { beginning: name(4 * n).slice(0, 9) }),
   );
   await measure("create user", count / 4, n =>
     store.users.create({ username: usernameOf(`new${n}-${process.pid}`), passwordOf: async () => hash }),
@@ -115,5 +115,3 @@ export async function runSignIns(
   results.push({ operation: "clean-up, each session and throttle", count: sessions.length, seconds, report });
   return results;
 }
-
-const noFilter = { attributes: new Map<string, string>() };

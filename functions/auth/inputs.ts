@@ -2,7 +2,7 @@ import * as z from "zod";
 import { parseAttributeKey, parseAttributeValue } from "../../lib/auth/attributes/attributes.ts";
 import { parsePrefixOrOtp, readOtp } from "../../lib/auth/otpkeys/kinds/split-otp.ts";
 import { noSuchKey } from "../../lib/auth/otpkeys/manage-otpkeys.ts";
-import type { Validity } from "../../lib/auth/otpkeys/otpkey-state.ts";
+import type { Validity } from "../../lib/auth/otpkeys/otpkey-access.ts";
 import { parsePrefix, prefixMaxLength } from "../../lib/auth/otpkeys/prefix.ts";
 import { noSuchUser } from "../../lib/auth/users/manage-users.ts";
 import { parseUsername, parseUserReference, type UserRef } from "../../lib/auth/users/username.ts";

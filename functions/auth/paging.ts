@@ -1,4 +1,5 @@
 import * as z from "zod";
+import type { Page, Range } from "../../lib/auth/store.ts";
 import { invalidRequest } from "../../lib/platform/fault.ts";
 import type { Call, Reply } from "../../lib/platform/http/call.ts";
 import { readQuery } from "../../lib/platform/http/read-fields.ts";
@@ -8,30 +9,20 @@ import type { Instant } from "../../lib/platform/time.ts";
 /** Maximum number of entries of a page: one read of storage returns no more (A11). */
 const maxPageSize = 1000;
 
-const number = (max: number, error: string) =>
-  z
-    .string()
-    .regex(/^[0-9]{1,16}$/, { error, abort: true })
-    .transform(Number)
-    .refine(value => value >= 1 && value <= max, { error })
-    .meta({ shownAs: { type: "integer", minimum: 1, maximum: max } })
-    .optional();
+const topError = `must be a number from 1 to ${maxPageSize}`;
+
+/** The query parameter `$top` of every list. */
+export const pageSize = z
+  .string()
+  .regex(/^[0-9]{1,16}$/, { error: topError, abort: true })
+  .transform(Number)
+  .refine(value => value >= 1 && value <= maxPageSize, { error: topError })
+  .meta({ shownAs: { type: "integer", minimum: 1, maximum: maxPageSize } })
+  .optional()
+  .describe(`Maximum number of entries, 1 to ${maxPageSize}. Without it the response is the whole list.`);
 
 /** The problem of a `$skiptoken` that no response contained. */
 export const notFromLink = "must be a value from the link to the next page";
-
-/** Query parameters of every list. */
-export const paging = {
-  $top: number(maxPageSize, `must be a number from 1 to ${maxPageSize}`).describe(
-    `Maximum number of entries, 1 to ${maxPageSize}. Without it the response is the whole list.`,
-  ),
-  $skiptoken: number(Number.MAX_SAFE_INTEGER, notFromLink).describe("Start of the page, from the link to it."),
-};
-
-interface Paging<P = number> {
-  readonly $top?: number | undefined;
-  readonly $skiptoken?: P | undefined;
-}
 
 /**
  * Returns the query parameters that are not in the schema of the query. Reads them from the URL, so that `__proto__` is
@@ -79,28 +70,21 @@ export function requirePast(field: string, time: Instant | undefined, now: Insta
  * Returns a list as a plain array: the whole list, or one page with a link to the next.
  * @param address absolute URL of the list
  */
-export async function listReply<T, P extends number | string>(
+export async function listReply<T>(
   { url }: Call,
-  { $top, $skiptoken }: Paging<P>,
+  { $top, $skiptoken }: { readonly $top?: number | undefined; readonly $skiptoken?: string | undefined },
   address: string,
-  read: (range: { readonly after?: P; readonly top: number }) => Promise<{
-    readonly entries: readonly T[];
-    readonly next?: P;
-  }>,
+  read: (range: Range) => Promise<Page<T>>,
 ): Promise<Reply> {
-  if ($top !== undefined) {
-    const page = await read({ top: $top, ...($skiptoken !== undefined && { after: $skiptoken }) });
-    if (page.next === undefined) return { status: 200, body: page.entries };
-    const next = new URLSearchParams(url.search);
-    next.set("$skiptoken", String(page.next));
-    return { status: 200, headers: { link: `<${address}?${next}>; rel="next"` }, body: page.entries };
-  }
   const entries: T[] = [];
   let from = $skiptoken;
   do {
-    const page = await read({ top: maxPageSize, ...(from !== undefined && { after: from }) });
+    const page = await read({ top: $top ?? Number.POSITIVE_INFINITY, ...(from !== undefined && { after: from }) });
     entries.push(...page.entries);
     from = page.next;
-  } while (from !== undefined);
-  return { status: 200, body: entries };
+  } while (from !== undefined && $top === undefined);
+  if (from === undefined) return { status: 200, body: entries };
+  const next = new URLSearchParams(url.search);
+  next.set("$skiptoken", from);
+  return { status: 200, headers: { link: `<${address}?${next}>; rel="next"` }, body: entries };
 }

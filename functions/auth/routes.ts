@@ -11,7 +11,7 @@ import type { AuthContext } from "./context.ts";
 import { attributeEndpoints } from "./core/attributes.ts";
 import * as otpkeyImports from "./core/import-otpkeys.ts";
 import { importUsers } from "./core/import-users.ts";
-import * as otpkeyState from "./core/otpkey-state.ts";
+import * as otpkeyAccess from "./core/otpkey-access.ts";
 import * as otpkeys from "./core/otpkeys.ts";
 import * as userAccess from "./core/user-access.ts";
 import * as users from "./core/users.ts";
@@ -48,11 +48,11 @@ export const core: Api<AuthContext & ApiTokenContext> = {
     coreGetUserOtpkey: otpkeys.getUserOtpkey,
     coreUnassignOtpkey: otpkeys.unassignOtpkey,
     coreDeleteOtpkey: otpkeys.deleteOtpkey,
-    coreEnableOtpkey: otpkeyState.enableOtpkey,
-    coreDisableOtpkey: otpkeyState.disableOtpkey,
-    coreSetValidity: otpkeyState.setValidity,
-    coreIssueTemporaryCode: otpkeyState.issueTemporaryCode,
-    coreRevokeTemporaryCode: otpkeyState.revokeTemporaryCode,
+    coreEnableOtpkey: otpkeyAccess.enableOtpkey,
+    coreDisableOtpkey: otpkeyAccess.disableOtpkey,
+    coreSetValidity: otpkeyAccess.setValidity,
+    coreIssueTemporaryCode: otpkeyAccess.issueTemporaryCode,
+    coreRevokeTemporaryCode: otpkeyAccess.revokeTemporaryCode,
     coreImportOtpkey: otpkeyImports.importOtpkey,
     coreImportOtpkeys: otpkeyImports.importOtpkeys,
     coreListOtpkeys: otpkeys.listOtpkeys,

@@ -1,11 +1,13 @@
 import * as z from "zod";
 import type { Attributes } from "../../lib/auth/attributes/attributes.ts";
 import { importedSchemes } from "../../lib/auth/passwords/imported-hash.ts";
+import { usableCode } from "../../lib/auth/passwords/password-code.ts";
 import type { Lock } from "../../lib/auth/sign-in/throttle.ts";
-import type { OtpKey } from "../../lib/auth/store.ts";
+import type { OtpKey, UserView } from "../../lib/auth/store.ts";
 import { type Caller, hasRole } from "../../lib/platform/caller.ts";
 import { omitUndefined } from "../../lib/platform/collections.ts";
 import { noContent, type Reply } from "../../lib/platform/http/call.ts";
+import type { Instant } from "../../lib/platform/time.ts";
 
 /** Returns the response without a body to a change, after it. */
 export const noContentAfter = async (change: Promise<unknown>): Promise<Reply> => {
@@ -85,6 +87,28 @@ export const userView = z
     code_valid_until: time("Time until which the one-time code of a reset is accepted. Absent if there is none."),
   })
   .meta({ id: "User" });
+
+/** Returns the view of a user as a caller may see it (specification section 4): without hashes and epoch. */
+export const toUserView = (
+  { attributes, otpkeys, id, name, enabled, password, passwordCode, lastLogin }: UserView,
+  lock: Lock,
+  { caller, now }: { readonly caller: Caller; readonly now: Instant },
+): z.output<typeof userView> => ({
+  attributes,
+  otpkeys: [...otpkeys],
+  id,
+  name,
+  enabled,
+  ...omitUndefined({
+    password: password?.imported && { imported: password.imported.scheme },
+    last_login: lastLogin,
+    last_refusal: toLastRefusal(lock.lastRefusal, caller),
+    locked_until: lock.lockedUntil,
+    must_change: password?.mustChange,
+    code_valid_until: usableCode(passwordCode, now)?.validUntil,
+  }),
+});
+
 export const otpkeyView = z
   .object({
     attributes: attributesView,
@@ -131,13 +155,13 @@ export const toOtpkeyView = (
   prefix,
   enabled,
   id,
-  ...(stopped && { stopped: true as const }),
-  ...(stoppedAt !== undefined && { stopped_since: stoppedAt }),
-  ...(failures > 0 && hasRole(caller, "support") && { failures }),
-  ...(lastUsed !== undefined && { last_used: lastUsed }),
-  ...(validFrom !== undefined && { valid_from: validFrom }),
-  ...(validUntil !== undefined && { valid_until: validUntil }),
-  ...(code && {
-    temporary_code: { uses_left: code.hash === undefined ? 0 : code.usesLeft, valid_until: code.validUntil },
+  ...omitUndefined({
+    stopped: stopped || undefined,
+    stopped_since: stoppedAt,
+    failures: failures > 0 && hasRole(caller, "support") ? failures : undefined,
+    last_used: lastUsed,
+    valid_from: validFrom,
+    valid_until: validUntil,
+    temporary_code: code && { uses_left: code.hash === undefined ? 0 : code.usesLeft, valid_until: code.validUntil },
   }),
 });

@@ -6,7 +6,7 @@ import type { PasswordHasher } from "./passwords/password-hash.ts";
 import type { createDeviceTokens } from "./sessions/device-token.ts";
 import { type AuthSettings, passwordMinLength } from "./settings.ts";
 import { parseAllowList } from "./sign-in/address-limit.ts";
-import type { KeyedHash } from "./storage/keyed-hash.ts";
+import type { KeyedHash } from "./storage/hash.ts";
 import type { AuthStore } from "./storage/store.table.ts";
 
 /** Time limits in milliseconds, and numbers, that no setting changes (G9). */

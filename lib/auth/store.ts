@@ -62,10 +62,10 @@ export interface ThrottleState {
   readonly version?: string;
 }
 
-/** Part of a list. @typeParam P position in the list: an id, a prefix, or a row key */
-export interface Range<P = number> {
-  /** Only entries after this one: `next` of the page before. */
-  readonly after?: P;
+/** Part of a list. */
+export interface Range {
+  /** Only entries after this position: `next` of the page before. */
+  readonly after?: string;
   /** Maximum number of entries, at least 1. */
   readonly top: number;
 }
@@ -74,15 +74,17 @@ export interface Range<P = number> {
  * A page of a filtered list can have fewer entries than requested, even none, although more follow: it examines at most
  * 1,000.
  */
-export interface Page<T, P = number> {
+export interface Page<T> {
   readonly entries: readonly T[];
   /** The `after` of the next page; absent on the last page. */
-  readonly next?: P;
+  readonly next?: string;
 }
 
 /** A filter of users; all conditions must be true (A11). */
 export interface UserFilter {
-  readonly attributes: ReadonlyMap<string, string>;
+  readonly attributes?: ReadonlyMap<string, string>;
+  /** Beginning of the username. The list is then sorted by name, else by id. */
+  readonly beginning?: string;
   /** Prefix of an assigned OTP key. */
   readonly otpkey?: string;
   readonly enabled?: boolean;

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { attributeOf } from "../../../lib/auth/attributes/attributes.ts";
 import type { AttributeOwner } from "../../../lib/auth/store.ts";
 import { Fault, invalidRequest } from "../../../lib/platform/fault.ts";
 import { noContent, ok } from "../../../lib/platform/http/call.ts";
@@ -91,9 +92,9 @@ function endpointsOf(
       params: withKey,
       answers: { 200: { description: "The value, or null.", schema: z.string().nullable() } },
       handle: async ({ params }, { attributes }: AuthContext) => {
-        const value = await attributes.get(params, params.key);
-        if (value === undefined) throw noSuchOwner();
-        return ok(value);
+        const all = await attributes.all(params);
+        if (all === undefined) throw noSuchOwner();
+        return ok(attributeOf(all, params.key) ?? null);
       },
     }),
     [`coreDelete${name}Attribute`]: endpoint({
@@ -105,7 +106,7 @@ function endpointsOf(
       params: withKey,
       answers: { 204: { description: "The attribute is not set any more." } },
       handle: async ({ params }, { attributes, log }: AuthContext) => {
-        if (!(await attributes.remove(params, params.key))) throw noSuchOwner();
+        if ((await attributes.remove(params, params.key)) === undefined) throw noSuchOwner();
         log.info("attribute_deleted", { ...params });
         return noContent;
       },

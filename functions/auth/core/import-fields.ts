@@ -4,8 +4,6 @@ import { totpAlgorithms } from "../../../lib/auth/otpkeys/kinds/contract.ts";
 import { base32ToBytes } from "../../../lib/auth/otpkeys/kinds/encodings.ts";
 import { otpKindNames } from "../../../lib/auth/otpkeys/kinds/kinds.ts";
 import { type Caller, hasRole } from "../../../lib/platform/caller.ts";
-import type { Problem } from "../../../lib/platform/fault.ts";
-import { problemsOf } from "../../../lib/platform/http/problems.ts";
 import {
   optionalFlag,
   optionalInput,
@@ -61,56 +59,45 @@ const fields = z.object({
 /** The id of the schema of an OTP key to import. */
 export const importFieldsId = "OtpKeyImport";
 
-/** An OTP key to import. Checks which fields are allowed together; each kind checks its own fields. */
+/**
+ * An OTP key to import. Checks which fields are allowed together, and what the kind allows. Fields that cannot be
+ * parsed are left out of these checks, so that all problems are reported together.
+ */
 export const importFields = fields
-  .superRefine(({ prefix, ...given }, context) => {
-    const refuse = (path: keyof typeof given, message: string) =>
-      context.addIssue({ code: "custom", path: [path], message });
-    const { valid_from, valid_until, username, kind, ...ofKind } = given;
-    if (kind === undefined && Object.values(ofKind).some(value => value !== undefined)) refuse("kind", "is required");
-    if (given.secret_base32 === undefined) return;
-    if (given.secret !== undefined) refuse("secret_base32", "must not be given together with secret");
-    if (given.kind === "yubico" || given.kind === "remote") refuse("secret_base32", "is not for this kind of key");
-  })
+  .superRefine(
+    (given, context) => {
+      const refuse = (path: string, message: string) => context.addIssue({ code: "custom", path: [path], message });
+      const isRefused = (name: string) => context.issues.some(({ path }) => path?.[0] === name);
+      const { prefix, valid_from, valid_until, username, kind, ...ofKind } = given;
+      if (kind === undefined && !isRefused("kind") && Object.values(ofKind).some(value => value !== undefined))
+        refuse("kind", "is required");
+      if (given.secret_base32 !== undefined && !isRefused("secret_base32")) {
+        if (given.secret !== undefined) refuse("secret_base32", "must not be given together with secret");
+        if (kind === "yubico" || kind === "remote") refuse("secret_base32", "is not for this kind of key");
+      }
+      const readable = Object.fromEntries(Object.entries(given).filter(([name]) => !isRefused(name)));
+      for (const { path, reason } of importProblems(toDraft(readable))) {
+        // Both fields are the secret, which is then not missing.
+        const isKnown = isRefused(path) || (path === "secret" && isRefused("secret_base32"));
+        if (!isKnown) refuse(path, reason);
+      }
+    },
+    { when: ({ value }) => typeof value === "object" && value !== null },
+  )
   .meta({ id: importFieldsId });
 
-type ImportFields = z.output<typeof importFields>;
+type ImportFields = z.output<typeof fields>;
 
 /** Returns the part of an import that can be checked without the stored OTP key. */
-const toDraft = (given: Omit<ImportFields, "prefix">) => {
-  const {
-    kind,
-    secret = given.secret_base32,
-    private_id: privateId,
-    digits,
-    counter,
-    period,
-    algorithm,
-    drift,
-  } = given;
+function toDraft(given: Partial<ImportFields>) {
+  const { kind, secret = given.secret_base32, private_id: privateId } = given;
+  const { digits, counter, period, algorithm, drift } = given;
   return { kind, secret, privateId, digits, counter, period, algorithm, drift, validity: toValidity(given) };
-};
+}
 
 /** Returns the OTP key that a caller imports. */
 export function toImportedKey(given: ImportFields, caller: Caller): ImportedKey {
   const { prefix, replace = false, username } = given;
   const owner = username && ({ by: "name", folded: username.folded } as const);
   return { ...toDraft(given), prefix, replace, owner, mayTakeOver: hasRole(caller, "admin") };
-}
-
-/**
- * Returns every problem of an import that `importFields` rejects: those of the fields that cannot be parsed, and those
- * of the other fields for the kind and the validity of the OTP key.
- */
-export function problemsOfRefused(given: unknown): readonly Problem[] {
-  const { error } = importFields.safeParse(given);
-  const problems = error === undefined ? [] : problemsOf(error);
-  const refused = new Set(problems.map(({ path }) => path));
-  if (refused.has("")) return problems;
-  // Both fields are the secret, which is then not missing.
-  if (refused.has("secret_base32")) refused.add("secret");
-  const readable = Object.entries(given as object).filter(([name]) => !refused.has(name));
-  const { data } = fields.omit({ prefix: true }).safeParse(Object.fromEntries(readable));
-  const others = data === undefined ? [] : importProblems(toDraft(data));
-  return [...problems, ...others.filter(({ path }) => !refused.has(path))];
 }

@@ -1,14 +1,12 @@
 import * as z from "zod";
-import { importAndAssign, importKeys } from "../../../lib/auth/otpkeys/import-keys.ts";
-import { invalidRequest } from "../../../lib/platform/fault.ts";
+import { importKey, importKeys } from "../../../lib/auth/otpkeys/import-keys.ts";
 import { ok } from "../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
-import { safeParse } from "../../../lib/platform/http/problems.ts";
 import type { AuthContext } from "../context.ts";
-import { ofKeys } from "../inputs.ts";
+import { ofKeys, prefixField } from "../inputs.ts";
 import { otpkeyView, toOtpkeyView } from "../views.ts";
 import { importEach, outcomeFields } from "./import-each.ts";
-import { importFields, importFieldsId, problemsOfRefused, toImportedKey } from "./import-fields.ts";
+import { importFields, importFieldsId, toImportedKey } from "./import-fields.ts";
 
 /** Imports an OTP key. The secret is in no response and no log. */
 export const importOtpkey = endpoint({
@@ -28,7 +26,6 @@ export const importOtpkey = endpoint({
     "otpkey. An API token of the role `import` changes no limit, `digits`, `period` or `algorithm` of an existing otpkey, raises " +
     "its counter no further than a sign-in tolerates, and assigns no otpkey that another user has: 403.",
   body: importFields,
-  alsoCheck: ({ body }) => problemsOfRefused(body),
   answers: {
     201: { description: "Imported.", schema: otpkeyView },
     200: {
@@ -39,8 +36,9 @@ export const importOtpkey = endpoint({
   },
   refusals: ["conflict"],
   handle: async ({ body }, context: AuthContext, { caller }) => {
-    const { key, attributes, isNew } = await importAndAssign(toImportedKey(body, caller), context);
-    return { status: isNew ? 201 : 200, body: toOtpkeyView(key, attributes, caller) };
+    const { key, isNew, isCreated } = await importKey(toImportedKey(body, caller), context);
+    const stored = isCreated ? undefined : await context.otpkeys.view(key.prefix);
+    return { status: isNew ? 201 : 200, body: toOtpkeyView(key, stored?.attributes ?? {}, caller) };
   },
 });
 
@@ -56,7 +54,7 @@ const body = z.object({
 const result = z
   .object({
     index: z.int().min(0).describe("Position of the OTP key in `otpkeys`, from 0."),
-    prefix: z.string().optional().describe("The prefix of the OTP key. Absent if the element cannot be read."),
+    prefix: z.string().optional().describe("The prefix of the OTP key. Absent if it cannot be read."),
     status: z
       .union([200, 201, 400, 403, 409, 500].map(status => z.literal(status)))
       .describe("The status with which `POST /otpkeys` would have answered."),
@@ -84,18 +82,15 @@ export const importOtpkeys = endpoint({
     },
   },
   handle: async ({ body: { otpkeys } }, context: AuthContext, { caller }) => {
-    const firstOf = new Map<string, number>();
     const results = await importEach(otpkeys, {
-      parse: (element, index) => {
-        const { data } = safeParse(importFields, element);
-        if (data === undefined) throw invalidRequest(problemsOfRefused(element));
-        const first = firstOf.get(data.prefix) ?? index;
-        firstOf.set(data.prefix, first);
-        const duplicate = { path: "prefix", reason: `is also that of the element ${first}` };
-        return { ...toImportedKey(data, caller), problems: first === index ? [] : [duplicate] };
-      },
-      importAll: keys => importKeys(keys, context),
-      describe: ({ prefix }) => ({ prefix }),
+      field: "prefix",
+      name: prefixField.transform(prefix => ({ name: prefix, folded: prefix })),
+      schema: importFields,
+      importAll: all =>
+        importKeys(
+          all.map(fields => toImportedKey(fields, caller)),
+          context,
+        ),
     });
     return ok({ results });
   },

@@ -2,17 +2,15 @@ import * as z from "zod";
 import {
   type Attributes,
   attributeLimits,
+  limitProblem,
   parseAttributeKey,
   parseAttributeValue,
-  withAttribute,
 } from "../../../lib/auth/attributes/attributes.ts";
 import { parseImportedHash } from "../../../lib/auth/passwords/imported-hash.ts";
 import { maxAssignedKeys } from "../../../lib/auth/store.ts";
 import { importUsers as importAll } from "../../../lib/auth/users/import-users.ts";
-import { invalidRequest, type Problem } from "../../../lib/platform/fault.ts";
 import { ok } from "../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
-import { problemsOf, safeParse } from "../../../lib/platform/http/problems.ts";
 import type { AuthContext } from "../context.ts";
 import { ofUsers, optionalFlag, optionalInput, parsed, prefixField, usernameField } from "../inputs.ts";
 import { importEach, outcomeFields } from "./import-each.ts";
@@ -30,30 +28,30 @@ const attributesInput = () =>
         return z.NEVER;
       }
       const entries = Object.entries(given);
-      // Each is added to the others, so that too many would occupy the event loop.
       if (entries.length > attributeLimits.count) {
         refuse([], `must have at most ${attributeLimits.count} attributes`);
         return z.NEVER;
       }
-      let all: Attributes = {};
       for (const [key, value] of entries) {
-        const parsedKey = parseAttributeKey(key);
-        if (!parsedKey.ok)
-          refuse([key.slice(0, attributeLimits.keyLength)], `is not an attribute: its key ${parsedKey.reason}`);
-        else if (typeof value !== "string") refuse([key], "must be a text");
-        else {
-          const parsedValue = parseAttributeValue(value);
-          const next = parsedValue.ok ? withAttribute(all, key, value) : parsedValue;
-          if (next.ok) all = next.value;
-          else refuse([key], next.reason);
-        }
+        const reason = attributeProblem(key, value);
+        if (reason !== undefined) refuse([key.slice(0, attributeLimits.keyLength)], reason);
       }
-      return all;
+      const problem = context.issues.length > 0 ? undefined : limitProblem(given as Attributes);
+      if (problem !== undefined) refuse([], problem);
+      return given as Attributes;
     })
     .meta({
       description: "Values of attributes by their keys.",
       shownAs: { type: "object", additionalProperties: { type: "string" } },
     });
+
+function attributeProblem(key: string, value: unknown): string | undefined {
+  const parsedKey = parseAttributeKey(key);
+  if (!parsedKey.ok) return `is not an attribute: its key ${parsedKey.reason}`;
+  if (typeof value !== "string") return "must be a text";
+  const parsedValue = parseAttributeValue(value);
+  return parsedValue.ok ? undefined : parsedValue.reason;
+}
 
 /** Built at the first call, as few calls need it. */
 const fields = z.lazy(() =>
@@ -74,6 +72,18 @@ const fields = z.lazy(() =>
       ).describe("Prefixes of existing OTP keys that are assigned to the user."),
       enabled: optionalFlag("False: the user is disabled; default: true."),
     })
+    .superRefine(
+      ({ password, password_hash: hash }, context) => {
+        const refuse = (field: string, message: string) => context.addIssue({ code: "custom", path: [field], message });
+        const isGiven = (field: string, value: unknown) =>
+          value !== undefined || context.issues.some(({ path }) => path?.[0] === field);
+        const [hasPassword, hasHash] = [isGiven("password", password), isGiven("password_hash", hash)];
+        if (hasPassword && hasHash) refuse("password_hash", "must not be given together with password");
+        if (!hasPassword && !hasHash) refuse("password", "is required");
+      },
+      // Also beside other problems, so that all are reported together.
+      { when: ({ value }) => typeof value === "object" && value !== null },
+    )
     .meta({ id: "UserImport" }),
 );
 
@@ -88,7 +98,7 @@ const result = z.lazy(() =>
   z
     .object({
       index: z.int().min(0).describe("Position of the user in `users`, from 0."),
-      username: z.string().optional().describe("The name of the user. Absent if the element cannot be read."),
+      username: z.string().optional().describe("The name of the user. Absent if it cannot be read."),
       id: z.int().min(1).optional().describe("The id of the user, with status 200 and 201."),
       status: z
         .union([200, 201, 400, 409, 500].map(status => z.literal(status)))
@@ -118,33 +128,24 @@ export const importUsers = endpoint({
     },
   },
   handle: async ({ body: { users } }, context: AuthContext) => {
-    const firstOf = new Map<string, number>();
     const results = await importEach(users, {
-      parse: (element, index) => {
-        const { data, error } = safeParse(fields, element);
-        if (data === undefined) throw invalidRequest([...problemsOf(error), ...credentialProblems(element)]);
-        const { username, attributes = {}, otpkeys = [], enabled = true } = data;
-        const first = firstOf.get(username.folded) ?? index;
-        firstOf.set(username.folded, first);
-        const duplicate = { path: "username", reason: `is also that of the element ${first}` };
-        const problems = [...(first === index ? [] : [duplicate]), ...credentialProblems(element)];
-        const password = data.password_hash ?? data.password ?? "";
-        return { username, password, attributes, otpkeys, enabled, problems };
-      },
-      importAll: all => importAll(all, context),
-      describe: ({ username }, result) => ({ username: username.name, ...("id" in result && { id: result.id }) }),
+      field: "username",
+      name: usernameField,
+      schema: fields,
+      importAll: all =>
+        importAll(
+          all.map(
+            ({ username, password_hash: hash, password = "", attributes = {}, otpkeys = [], enabled = true }) => ({
+              username,
+              password: hash ?? password,
+              attributes,
+              otpkeys,
+              enabled,
+            }),
+          ),
+          context,
+        ),
     });
     return ok({ results });
   },
 });
-
-/** Returns the problem of an element that has both fields or none of them. */
-function credentialProblems(element: unknown): readonly Problem[] {
-  if (typeof element !== "object" || element === null || Array.isArray(element)) return [];
-  const { password, password_hash: hash } = element as z.input<typeof fields>;
-  const [hasPassword, hasHash] = [password, hash].map(value => (value ?? undefined) !== undefined);
-  if (hasPassword !== hasHash) return [];
-  return hasHash
-    ? [{ path: "password_hash", reason: "must not be given together with password" }]
-    : [{ path: "password", reason: "is required" }];
-}

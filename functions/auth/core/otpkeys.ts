@@ -9,7 +9,7 @@ import { ok, type Reply } from "../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../context.ts";
 import { assignment, ofKey, ofKeys, ofUserKey, ofUserKeys, optionalFlag } from "../inputs.ts";
-import { listReply, notFromLink, otherParameters, paging, pastTime, requirePast } from "../paging.ts";
+import { listReply, notFromLink, otherParameters, pageSize, pastTime, requirePast } from "../paging.ts";
 import { noContentAfter, otpkeySummary, otpkeyView, toOtpkeyView } from "../views.ts";
 
 /** Assigns an OTP key (specification section 4). */
@@ -81,7 +81,7 @@ async function view(
 ): Promise<Reply> {
   const [found, holders] = await Promise.all([
     otpkeys.view(prefix, user),
-    users.list({ top: maxUsers }, { attributes: new Map(), otpkey: prefix }),
+    users.list({ top: maxUsers }, { otpkey: prefix }),
   ]);
   if (found === undefined) throw manage.noSuchKey();
   const { entries } = holders;
@@ -121,7 +121,7 @@ export const deleteOtpkey = endpoint({
 });
 
 const query = z.object({
-  $top: paging.$top,
+  $top: pageSize,
   $skiptoken: z
     .string()
     .refine(text => isPrefix(text), { error: notFromLink })

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { validateFactors } from "../../../lib/auth/sign-in/validate-factors.ts";
 import * as access from "../../../lib/auth/users/user-access.ts";
+import { readLock } from "../../../lib/auth/users/view-user.ts";
 import { omitUndefined } from "../../../lib/platform/collections.ts";
 import { noContent, ok } from "../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
@@ -136,7 +137,7 @@ export const getLock = endpoint({
     "an unknown username, because that can be locked too. `unlock` ends the lock.",
   answers: { 200: { description: "The failed and the running attempts.", schema: lock } },
   handle: async ({ params }, context: AuthContext, { caller }) => {
-    const { failures, lockedUntil, runningAttempts, lastRefusal: last } = await access.readLock(params.user, context);
+    const { failures, lockedUntil, runningAttempts, lastRefusal: last } = await readLock(params.user, context);
     return ok({
       failures,
       locked_until: lockedUntil ?? null,

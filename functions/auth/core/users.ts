@@ -2,15 +2,15 @@ import * as z from "zod";
 import { parseAttributeKey } from "../../../lib/auth/attributes/attributes.ts";
 import { parsePrefix } from "../../../lib/auth/otpkeys/prefix.ts";
 import * as manage from "../../../lib/auth/users/manage-users.ts";
-import { viewUser } from "../../../lib/auth/users/user-access.ts";
 import { isTooLongToNormalize, usernameMaxCodePoints } from "../../../lib/auth/users/username.ts";
+import { viewUser } from "../../../lib/auth/users/view-user.ts";
 import { omitUndefined } from "../../../lib/platform/collections.ts";
 import { ok } from "../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../context.ts";
 import { mustChangeField, ofUser, ofUsers, optionalFlag, usernameField } from "../inputs.ts";
-import { listReply, notFromLink, otherParameters, paging, pastTime, requirePast } from "../paging.ts";
-import { noContentAfter, toLastRefusal, userSummary, userView } from "../views.ts";
+import { listReply, notFromLink, otherParameters, pageSize, pastTime, requirePast } from "../paging.ts";
+import { noContentAfter, toUserView, userSummary, userView } from "../views.ts";
 
 const body = z.object({
   username: z
@@ -35,7 +35,9 @@ export const createUser = endpoint({
   refusals: ["conflict"],
   handle: async ({ body }, context: AuthContext, { call }) => {
     const { must_change: mustChange = false, ...given } = body;
-    const { id, name } = (await manage.createUser({ ...given, mustChange }, context)).value;
+    const created = await manage.createUser({ ...given, mustChange }, context);
+    if (created === undefined) throw manage.nameTaken();
+    const { id, name } = created;
     return { status: 201, headers: { location: `${context.coreUrl(call.url)}/users/${id}` }, body: { id, name } };
   },
 });
@@ -59,7 +61,7 @@ const isAttributeKey = (text: string): boolean => parseAttributeKey(text).ok;
 const query = z
   .object({
     otpkey: z.string().optional().describe("Prefix of an assigned otpkey."),
-    $top: paging.$top,
+    $top: pageSize,
     $skiptoken: z.string().optional().describe("Start of the page, from the link to it."),
     $prefix: namePrefix.optional().meta({
       description: "Beginning of the username, ignoring case. The list is then sorted by name.",
@@ -110,14 +112,15 @@ export const listUsers = endpoint({
     if (isImpossible) return ok([]);
     const filter = {
       attributes,
-      ...omitUndefined({ otpkey: prefix, enabled, unusedSince, hasImportedPassword: $password && true }),
+      ...omitUndefined({
+        beginning: $prefix,
+        otpkey: prefix,
+        enabled,
+        unusedSince,
+        hasImportedPassword: $password && true,
+      }),
     };
-    const address = `${coreUrl(call.url)}/users`;
-    if ($prefix !== undefined) {
-      return listReply(call, { $top, $skiptoken }, address, range => users.listByName($prefix, range, filter));
-    }
-    const after = $skiptoken === undefined ? undefined : Number($skiptoken);
-    return listReply(call, { $top, $skiptoken: after }, address, range => users.list(range, filter));
+    return listReply(call, { $top, $skiptoken }, `${coreUrl(call.url)}/users`, range => users.list(range, filter));
   },
 });
 
@@ -132,22 +135,8 @@ export const getUser = endpoint({
     "failed. The password is never returned.",
   answers: { 200: { description: "The user.", schema: userView } },
   handle: async ({ params }, context: AuthContext, { caller }) => {
-    const { attributes, otpkeys, id, name, enabled, lock, ...user } = await viewUser(params.user, context);
-    return ok({
-      attributes,
-      otpkeys,
-      id,
-      name,
-      enabled,
-      ...omitUndefined({
-        password: user.importedScheme && { imported: user.importedScheme },
-        last_login: user.lastLogin,
-        last_refusal: toLastRefusal(lock.lastRefusal, caller),
-        locked_until: lock.lockedUntil,
-        must_change: user.mustChange,
-        code_valid_until: user.codeValidUntil,
-      }),
-    });
+    const { user, lock } = await viewUser(params.user, context);
+    return ok(toUserView(user, lock, { caller, now: context.now() }));
   },
 });
 

@@ -1,7 +1,6 @@
 import * as z from "zod";
-import { authBackedUp, verifyAuth } from "../../../lib/auth/storage/backup-items.table.ts";
-import { createKeyedHash } from "../../../lib/auth/storage/keyed-hash.ts";
-import { restoreAuth } from "../../../lib/auth/storage/restore.table.ts";
+import { createKeyedHash } from "../../../lib/auth/storage/hash.ts";
+import { authBackedUp, restoreAuth, verifyAuth } from "../../../lib/auth/storage/restore.table.ts";
 import { authTables, openAuthTables } from "../../../lib/auth/storage/tables.table.ts";
 import { keyRing } from "../../../lib/platform/azure/cached-secrets.ts";
 import { type Task, task } from "../../../lib/platform/http/task.ts";

@@ -3,7 +3,7 @@ import { createValidationClient } from "../../../lib/auth/otpkeys/kinds/remote.t
 import { createPasswordHasher } from "../../../lib/auth/passwords/password-hash.ts";
 import { createDeviceTokens } from "../../../lib/auth/sessions/device-token.ts";
 import type { AuthSettings } from "../../../lib/auth/settings.ts";
-import { createKeyedHash } from "../../../lib/auth/storage/keyed-hash.ts";
+import { createKeyedHash } from "../../../lib/auth/storage/hash.ts";
 import { authStore } from "../../../lib/auth/storage/store.table.ts";
 import { keyRing } from "../../../lib/platform/azure/cached-secrets.ts";
 import { isInAzure } from "../../../lib/platform/settings/deployment-settings.ts";

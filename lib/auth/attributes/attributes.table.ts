@@ -1,15 +1,32 @@
 import { accepted, type Parsed } from "../../platform/fault.ts";
 import { conflict, retryOnConflict } from "../../platform/stored.ts";
-import { confirmWrite, finishOrLog } from "../../platform/tables/confirm-write.ts";
+import { finishOrLog } from "../../platform/tables/confirm-write.ts";
 import type { Row, Table } from "../../platform/tables/tables.ts";
 import { readKeyRows } from "../otpkeys/key-rows.table.ts";
 import { attributeHint, readHint, removeHint, sendNotices, writeHint } from "../storage/hints.table.ts";
-import { type AuthTables, newWriteId } from "../storage/tables.table.ts";
+import { type AuthTables, replaceRow } from "../storage/tables.table.ts";
 import type { AttributeOwner } from "../store.ts";
 import { locateUser, matchesUserRef, readUser } from "../users/names.table.ts";
 import { readUserRows, userIn } from "../users/user-rows.table.ts";
 import { attributeColumns, attributesIn, attributesRow } from "./attribute-rows.table.ts";
 import { type Attributes, attributeOf, withAttribute, withoutAttribute } from "./attributes.ts";
+
+/**
+ * Storage of attributes. Keys and values must be valid. An owner with both user and OTP key means the OTP key's
+ * attributes (A14). Each function returns undefined if there is no such owner.
+ */
+export const attributeTable = (tables: AuthTables) => ({
+  async all(owner: AttributeOwner): Promise<Attributes | undefined> {
+    const found = await findRow(tables, owner);
+    return found && attributesIn(found.row);
+  },
+
+  /** Refuses a value that would exceed the owner's limits. */
+  set: (owner: AttributeOwner, key: string, value: string) => change(tables, owner, key, value),
+
+  /** Deletes an attribute, if it is set. */
+  remove: (owner: AttributeOwner, key: string) => change(tables, owner, key, undefined),
+});
 
 /** The row of the attributes of an owner. */
 interface Found {
@@ -17,35 +34,6 @@ interface Found {
   readonly row: Row;
   /** Of attributes of a user. They have an index for filters. */
   readonly userId?: number;
-}
-
-/**
- * Storage of attributes. Keys and values must be valid. An owner with both user and OTP key means the OTP key's
- * attributes (A14).
- */
-export function attributeTable(tables: AuthTables) {
-  const all = async (owner: AttributeOwner): Promise<Attributes | undefined> => {
-    const found = await findRow(tables, owner);
-    return found && attributesIn(found.row);
-  };
-
-  return {
-    /** Returns undefined if there is no such owner. */
-    all,
-
-    /** Returns `null` if the attribute is not set, undefined if there is no such owner. */
-    async get(owner: AttributeOwner, key: string): Promise<string | null | undefined> {
-      const attributes = await all(owner);
-      return attributes && (attributeOf(attributes, key) ?? null);
-    },
-
-    /** Refuses a value that would exceed the owner's limits. Returns undefined if there is no such owner. */
-    set: (owner: AttributeOwner, key: string, value: string) => change(tables, owner, key, value),
-
-    /** Deletes an attribute, if it is set. Returns false if there is no such owner. */
-    remove: async (owner: AttributeOwner, key: string): Promise<boolean> =>
-      (await change(tables, owner, key, undefined)) !== undefined,
-  };
 }
 
 /** Returns undefined if there is no such owner, or if the OTP key is not assigned to the user. */
@@ -102,30 +90,11 @@ function change(
       former && readHint(tables, former),
       announced && writeHint(tables, announced),
     ]);
-    if (!(await writeAttributes(tables, table, row, next.value))) return conflict;
+    // By the version of the row: it fails for an owner who was deleted, even if there is another one with the same
+    // prefix, because the owner's rows are removed together.
+    const written = { partitionKey: row.partitionKey, rowKey: attributesRow, ...attributeColumns(next.value) };
+    if ((await replaceRow(tables, table, written, row.etag)) === undefined) return conflict;
     if (former && formerRow) await finishOrLog(tables.log, () => removeHint(tables, former, formerRow));
     return next;
   });
-}
-
-/**
- * Writes attributes by the version of their row. The owner's rows are removed together, so the write fails for an owner
- * who was deleted, even if there is another one with the same prefix. Returns false after a conflict.
- */
-async function writeAttributes(
-  tables: AuthTables,
-  table: Table,
-  { partitionKey, etag }: Row,
-  next: Attributes,
-): Promise<boolean> {
-  const writeId = newWriteId(tables);
-  const row = { partitionKey, rowKey: attributesRow, ...attributeColumns(next), writeId };
-  const written = await confirmWrite(
-    () => table.replace(row, etag),
-    async () => {
-      const found = await table.get(partitionKey, attributesRow);
-      return found?.writeId === writeId ? found.etag : undefined;
-    },
-  );
-  return written !== undefined;
 }

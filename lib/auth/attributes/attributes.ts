@@ -24,15 +24,20 @@ export function parseAttributeValue(text: string): Parsed<string> {
   return accepted(text);
 }
 
+/** Returns why an owner cannot have these attributes together; undefined if nothing is wrong. */
+export function limitProblem(attributes: Attributes): string | undefined {
+  const entries = Object.entries(attributes);
+  if (entries.length > attributeLimits.count) return `would be more than ${attributeLimits.count} attributes`;
+  if (entries.reduce((size, [key, value]) => size + key.length + value.length, 0) > attributeLimits.size)
+    return `would make more than ${attributeLimits.size} characters of attributes, keys counted`;
+  return undefined;
+}
+
 /** Returns the attributes after one is set. Refuses more than the limits allow. */
 export function withAttribute(attributes: Attributes, key: string, value: string): Parsed<Attributes> {
   const next = { ...attributes, [key]: value };
-  const entries = Object.entries(next);
-  if (entries.length > attributeLimits.count) return refused(`would be more than ${attributeLimits.count} attributes`);
-  if (entries.reduce((size, [name, content]) => size + name.length + content.length, 0) > attributeLimits.size) {
-    return refused(`would make more than ${attributeLimits.size} characters of attributes, keys counted`);
-  }
-  return accepted(next);
+  const problem = limitProblem(next);
+  return problem === undefined ? accepted(next) : refused(problem);
 }
 
 /** Returns the attributes after one is deleted. */

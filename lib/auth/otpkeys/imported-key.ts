@@ -1,10 +1,12 @@
 import { invalidRequest, type Problem } from "../../platform/fault.ts";
-import { maxAssignedKeys, type User } from "../store.ts";
+import { maxAssignedKeys } from "../store.ts";
 import type { UserRef } from "../users/username.ts";
-import type { KeyDraft, KeyParameters, KeySecret, Prepared } from "./kinds/contract.ts";
+import type { KeyDraft, Prepared } from "./kinds/contract.ts";
 import { type OtpKindName, otpKind } from "./kinds/kinds.ts";
 import { adminRequired, unusedParameters } from "./manage-otpkeys.ts";
-import { type Validity, validityProblems } from "./otpkey-state.ts";
+import { type Validity, validityProblems } from "./otpkey-access.ts";
+
+export type Owner = Extract<UserRef, { readonly by: "name" }>;
 
 /** An OTP key to import (A10). */
 export interface ImportedKey extends KeyDraft {
@@ -14,20 +16,12 @@ export interface ImportedKey extends KeyDraft {
   readonly replace: boolean;
   readonly validity: Validity;
   /** The user to whom the OTP key is assigned, by name. */
-  readonly owner?: Extract<UserRef, { readonly by: "name" }> | undefined;
+  readonly owner?: Owner | undefined;
   /**
    * Whether the caller may take over an OTP key that was imported before, revive it or end its use: replace its secret,
    * change validity and parameters, raise the counter by any number, and assign it although another user has it.
    */
   readonly mayTakeOver: boolean;
-  /** Problems of this element in its list. It is refused with these and all others. */
-  readonly problems?: readonly Problem[];
-}
-
-/** An import without problems. */
-export interface ValidImport extends ImportedKey {
-  /** What is stored of it. */
-  readonly prepared: { readonly parameters: KeyParameters; readonly secret?: KeySecret };
 }
 
 /** What can be checked of an import without the stored OTP key. */
@@ -47,20 +41,22 @@ export function importProblems(imported: ImportDraft): readonly Problem[] {
 }
 
 /**
- * Returns an import that has no problem but for those of the stored OTP key. Throws Fault `invalid` with every problem,
- * `forbidden` for a replacement that is not allowed.
- * @param owned prefixes of the OTP keys of the named user; undefined if there is no such user
+ * Returns secret and parameters of an import that has no problem but for those of the stored OTP key. Throws Fault
+ * `invalid` with every problem, `forbidden` for a replacement that is not allowed.
+ * @param owned prefixes of the OTP keys of the user whom the import names; undefined if there is no such user
  */
-export function requireValidImport(imported: ImportedKey, owned: ReadonlySet<string> | undefined): ValidImport {
+export function prepareImport(
+  imported: ImportedKey,
+  owned: ReadonlySet<string> | undefined,
+): Extract<Prepared, { readonly ok: true }> {
   if (imported.replace && !imported.mayTakeOver) throw adminRequired("To use `replace`");
   const prepared = prepare(imported);
   const problems = [
-    ...(imported.problems ?? []),
     ...importProblems(imported),
     ...(imported.owner === undefined ? [] : ownerProblems(owned, imported.prefix)),
   ];
   if (!prepared.ok || problems.length > 0) throw invalidRequest(problems);
-  return { ...imported, prepared };
+  return prepared;
 }
 
 export const unknownUsername: Problem = { path: "username", reason: "is not the name of a user" };
@@ -71,7 +67,3 @@ function ownerProblems(owned: ReadonlySet<string> | undefined, prefix: string): 
   if (owned.size < maxAssignedKeys || owned.has(prefix)) return [];
   return [{ path: "username", reason: `is that of a user who has ${maxAssignedKeys} otpkeys already` }];
 }
-
-/** Returns the prefixes of the OTP keys of a user. */
-export const prefixesOf = ({ otpkeys }: Pick<User, "otpkeys">): Set<string> =>
-  new Set(otpkeys.map(({ prefix }) => prefix));

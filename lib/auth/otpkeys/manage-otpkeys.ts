@@ -42,35 +42,37 @@ export const newKey = (prefix: string, parameters: KeyParameters, kind: OtpKindN
 
 export const unusedParameters: KeyParameters = { state: { counter: 0 } };
 
+const assignFaults = { no_user: noSuchUser, taken: assignedToOther, too_many: tooManyKeys };
+
 /**
- * Assigns an OTP key to a user. An unknown prefix creates the key, of kind `remote` if validation servers are
- * configured (A9).
- * Throws Fault `not_found` for an unknown user, `forbidden` with `onlyIfFree` for a key that another user has.
- * @param options `create` creates the key of an unknown prefix in another way
+ * Assigns an OTP key to a user. Returns false if there is no such key. Throws Fault `not_found` for an unknown user,
+ * `invalid` for one who has too many keys, `forbidden` with `onlyIfFree` for a key that another user has.
  */
-export async function assignKey(
+export async function assignExistingKey(
   userRef: UserRef,
   prefix: string,
   deps: AuthDeps,
-  options: { readonly onlyIfFree?: boolean; readonly create?: () => Promise<unknown> } = {},
-): Promise<void> {
-  const { create = () => createUnusedKey(prefix, deps) } = options;
-  await retryOnConflict(async () => {
-    const outcome = await deps.otpkeys.assign(userRef, prefix, options);
-    if (outcome === "taken") throw assignedToOther();
-    if (outcome === "no_user") throw noSuchUser();
-    if (outcome === "too_many") throw tooManyKeys();
-    if (outcome === "assigned") return outcome;
-    await create();
-    return conflict;
-  });
+  options: { readonly onlyIfFree?: boolean } = {},
+): Promise<boolean> {
+  const outcome = await deps.otpkeys.assign(userRef, prefix, options);
+  if (outcome === "no_key") return false;
+  if (outcome !== "assigned") throw assignFaults[outcome]();
   deps.log.info("otpkey_assigned", { prefix, user: userRef });
+  return true;
 }
 
-async function createUnusedKey(prefix: string, deps: AuthDeps): Promise<void> {
-  const kind = deps.rules.usesValidationServers ? "remote" : undefined;
-  const created = await deps.otpkeys.create(newKey(prefix, unusedParameters, kind));
-  if (created !== undefined) deps.log.info("otpkey_created", { prefix, kind });
+/**
+ * Assigns an OTP key to a user. Creates one of an unknown prefix, of kind `remote` if validation servers are configured
+ * (A9). Throws Fault as `assignExistingKey`.
+ */
+async function assignKey(userRef: UserRef, prefix: string, deps: AuthDeps): Promise<void> {
+  await retryOnConflict(async () => {
+    if (await assignExistingKey(userRef, prefix, deps)) return;
+    const kind = deps.rules.usesValidationServers ? "remote" : undefined;
+    const created = await deps.otpkeys.create(newKey(prefix, unusedParameters, kind));
+    if (created?.isNew) deps.log.info("otpkey_created", { prefix, kind });
+    return conflict;
+  });
 }
 
 /** Unassigns an OTP key (specification section 4, rule 2). Throws Fault `not_found` if the user does not have it. */
@@ -88,17 +90,13 @@ export async function deleteKey(prefix: string, deps: AuthDeps): Promise<void> {
 /**
  * Assigns the OTP key that a caller names by its prefix or by an OTP of it (A9). Creates no OTP key that is named like
  * an OTP: that would be a second factor which its user does not have.
- * Throws Fault `invalid` for an OTP of no existing OTP key, and as `assignKey`.
+ * Throws Fault `invalid` for an OTP of no existing OTP key, and as `assignExistingKey`.
  */
 export async function assignGivenKey(userRef: UserRef, given: PrefixOrOtp, deps: AuthDeps): Promise<void> {
-  if ("prefix" in given) return assignKey(userRef, given.prefix, deps);
-  const prefix = await findPrefix(given.otp, deps);
-  if (!looksLikeOtp(prefix)) return assignKey(userRef, prefix, deps);
+  const prefix = "prefix" in given ? given.prefix : await findPrefix(given.otp, deps);
+  if ("prefix" in given || !looksLikeOtp(prefix)) return assignKey(userRef, prefix, deps);
   // The OTP key exists. It may be deleted meanwhile.
-  const create = async () => {
-    throw unknownOtp();
-  };
-  return assignKey(userRef, prefix, deps, { create });
+  if (!(await assignExistingKey(userRef, prefix, deps))) throw unknownOtp();
 }
 
 /**

@@ -1,13 +1,14 @@
 import { conflict, retryOnConflict } from "../../platform/stored.ts";
 import { confirmWrite } from "../../platform/tables/confirm-write.ts";
-import { mapConcurrently, touchRow } from "../../platform/tables/row-batches.ts";
+import { mapConcurrently } from "../../platform/tables/row-batches.ts";
 import { readOrLog } from "../../platform/tables/row-columns.ts";
 import type { Row } from "../../platform/tables/tables.ts";
 import { holderHint, holderPrefix, removeHint, sendNotices } from "../storage/hints.table.ts";
-import { type AuthTables, idAtEnd, idKey } from "../storage/tables.table.ts";
-import { insertTombstone } from "../users/names.table.ts";
+import { type AuthTables, byRowKey, idAtEnd, idKey, removeAction } from "../storage/tables.table.ts";
+import { endPendingWrites } from "../users/names.table.ts";
 import { replaceUser, userIn, userRow } from "../users/user-rows.table.ts";
-import { keyPartition, keyRow, keyRowsIn } from "./key-rows.table.ts";
+import { keysExcept } from "./assignments.table.ts";
+import { keyRow } from "./key-rows.table.ts";
 
 /**
  * Deletes an OTP key with its attributes and every assignment. While the key exists its assignments are true, so they
@@ -15,11 +16,10 @@ import { keyPartition, keyRow, keyRowsIn } from "./key-rows.table.ts";
  */
 export async function removeKey(tables: AuthTables, prefix: string): Promise<boolean> {
   const { otpkeys } = tables;
-  const partitionKey = keyPartition(prefix);
   let removing: unknown;
   return retryOnConflict(async () => {
-    const rows = await Array.fromAsync(otpkeys.query({ partitionKey }));
-    const { key, attributes } = keyRowsIn(rows);
+    const rows = await Array.fromAsync(otpkeys.query({ partitionKey: prefix }));
+    const { key, attributes } = byRowKey(rows);
     // Absent after a try: that try may have succeeded, and its response was lost.
     if (key === undefined || (removing !== undefined && removing !== key.id)) return removing !== undefined;
     removing = key.id;
@@ -30,13 +30,10 @@ export async function removeKey(tables: AuthTables, prefix: string): Promise<boo
     );
     const ended = await mapConcurrently(holders, holder => endAssignment(tables, prefix, holder));
     if (ended.includes(false)) return conflict;
-    const removals = [key, ...(attributes === undefined ? [] : [attributes])].map(({ rowKey, etag }) => ({
-      remove: { rowKey },
-      etag,
-    }));
+    const removals = [key, ...(attributes === undefined ? [] : [attributes])].map(removeAction);
     const isRemoved = await confirmWrite(
-      async () => ((await otpkeys.transact(partitionKey, removals)) === undefined ? undefined : true),
-      async () => ((await otpkeys.get(partitionKey, keyRow))?.id === key.id ? undefined : true),
+      async () => ((await otpkeys.transact(prefix, removals)) === undefined ? undefined : true),
+      async () => ((await otpkeys.get(prefix, keyRow))?.id === key.id ? undefined : true),
     );
     return isRemoved ?? conflict;
   });
@@ -51,14 +48,11 @@ async function endAssignment(tables: AuthTables, prefix: string, holder: Row): P
   const hint = holderHint(prefix, idAtEnd(holder.rowKey));
   const row = await users.get(idKey(hint.id), userRow);
   const user = await readOrLog(log, () => userIn(row));
-  if (row !== undefined && user !== undefined) {
-    const others = user.value.otpkeys.filter(each => each.prefix !== prefix);
-    const isWritten =
-      others.length === user.value.otpkeys.length
-        ? await touchRow(users, row)
-        : (await replaceUser(tables, { ...user.value, otpkeys: others }, user.version)) !== undefined;
-    if (!isWritten) return false;
+  const otpkeys = user && keysExcept(user.value, prefix);
+  if (user && otpkeys && otpkeys.length < user.value.otpkeys.length) {
+    if ((await replaceUser(tables, user, { ...user.value, otpkeys })) === undefined) return false;
+  } else if (user !== undefined || row === undefined) {
+    if (!(await endPendingWrites(tables, hint.id, row))) return false;
   }
-  if (row === undefined && !(await insertTombstone(tables, hint.id))) return false;
   return removeHint(tables, hint, holder);
 }

@@ -73,7 +73,7 @@ async function replacePassword(
   if (changed === undefined) throw ended();
   // The password is changed now: it has its audit event also if the rest fails.
   log.info("password_changed", { userId: owner.id, by });
-  return changed.value;
+  return changed;
 }
 
 /** The time in which a person chooses a new password. */

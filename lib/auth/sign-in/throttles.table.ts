@@ -61,7 +61,7 @@ export function throttleTable(tables: AuthTables) {
       const { key, ownerId: id, version } = throttle;
       const columns = throttleColumns.toColumns({ ...(id !== undefined && { id }), value, ends });
       const row = { partitionKey: await partitionOf(key), rowKey: throttleRow, ...columns, ends };
-      const etag = await saveExpiring(tables, "throttle", row, version);
+      const etag = await saveExpiring(tables, "throttles", row, version);
       return etag === undefined ? undefined : { ...throttle, value, version: etag };
     },
 
@@ -104,7 +104,7 @@ export function addressTable(tables: AuthTables) {
         ...addressColumns.toColumns(value),
         ends,
       };
-      const etag = await saveExpiring(tables, "address", row, address.version);
+      const etag = await saveExpiring(tables, "addresses", row, address.version);
       return etag === undefined ? undefined : { ...address, value, version: etag };
     },
   };

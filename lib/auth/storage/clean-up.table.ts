@@ -3,7 +3,6 @@ import { partitions, removeRows, touchRow } from "../../platform/tables/row-batc
 import type { Row } from "../../platform/tables/tables.ts";
 import { transactionSize } from "../../platform/tables/transaction.ts";
 import { attributesIn } from "../attributes/attribute-rows.table.ts";
-import { removeExpiredCode } from "../otpkeys/otpkeys.table.ts";
 import { sessionHour } from "../sessions/session.ts";
 import { finishDeletion } from "../users/remove-user.table.ts";
 import { readUserRows, userIn } from "../users/user-rows.table.ts";
@@ -20,31 +19,20 @@ import {
 } from "./hints.table.ts";
 import type { AuthTables } from "./tables.table.ts";
 
-/** The number of rows that a clean-up deleted. */
-interface CleanedUp {
-  readonly sessions: number;
-  readonly throttles: number;
-  readonly addresses: number;
-  readonly spentOtps: number;
-  readonly temporaryCodes: number;
-  /** Notices that were processed: what unfinished calls have left is removed. */
-  readonly notices: number;
-}
-
 /**
  * Deletes expired rows, sorted by expiry, and what unfinished calls have left (A19). Stops at the signal; the next run
- * continues.
+ * continues. Returns the number of rows that it deleted, and of notices of which nothing is left to do.
  */
-export async function removeExpiredRows(tables: AuthTables, signal: AbortSignal | undefined): Promise<CleanedUp> {
-  const sessions = await cleanUpSessions(tables, signal);
-  const remove = (queue: Parameters<typeof removeExpired>[1]) =>
+export async function removeExpiredRows(tables: AuthTables, signal: AbortSignal | undefined) {
+  const clean = (queue: Parameters<typeof removeExpired>[1]) =>
     cleanUpQueue(tables, queue, row => removeExpired(tables, queue, row), signal);
-  const throttles = await remove("throttle");
-  const addresses = await remove("address");
-  const spentOtps = await remove("spentotp");
-  const codes = await cleanUpQueue(tables, "temporarycode", row => removeExpiredCode(tables, row), signal);
-  const notices = await cleanUpQueue(tables, noticeQueue, row => processNotice(tables, row), signal);
-  return { sessions, throttles, addresses, spentOtps, temporaryCodes: codes, notices };
+  return {
+    sessions: await cleanUpSessions(tables, signal),
+    throttles: await clean("throttles"),
+    addresses: await clean("addresses"),
+    spentOtps: await clean("spentOtps"),
+    notices: await cleanUpQueue(tables, noticeQueue, row => processNotice(tables, row), signal),
+  };
 }
 
 /** Deletes the sessions of past hours. Their partitions are one range of keys, so that one query reads all of them. */
@@ -62,9 +50,8 @@ async function cleanUpSessions({ sessions, now }: AuthTables, signal: AbortSigna
 
 /** Removes what an unfinished call has left. */
 async function processNotice(tables: AuthTables, row: Row): Promise<"removed"> {
-  const { id, table, partition, row: rowKey } = noticeColumns.fromRow(row);
-  if (table === undefined || partition === undefined || rowKey === undefined) await finishDeletion(tables, id);
-  else await removeFalseHint(tables, { table, partitionKey: partition, rowKey, id });
+  const { about } = noticeColumns.fromRow(row);
+  await ("table" in about ? removeFalseHint(tables, about) : finishDeletion(tables, about.id));
   return "removed";
 }
 

@@ -2,18 +2,15 @@ import * as z from "zod";
 import { storedInstant } from "../../platform/stored.ts";
 import { mapConcurrently, removeRows } from "../../platform/tables/row-batches.ts";
 import { parseRow, readOrLog, rowColumns } from "../../platform/tables/row-columns.ts";
-import type { Entity, Row, RowPage, Table } from "../../platform/tables/tables.ts";
+import type { Entity, Row, RowPage } from "../../platform/tables/tables.ts";
 import type { Instant } from "../../platform/time.ts";
 import { type AuthTables, schemaVersion } from "./tables.table.ts";
 
-/** Kinds of rows that expire, one queue each. Sessions need none: their partition keys begin with the hour. */
-type ExpiringQueue = "throttle" | "address" | "spentotp" | "temporarycode";
+/** Tables whose rows expire, each with a queue. Sessions need none: their partition keys begin with the hour. */
+type Expiring = "throttles" | "addresses" | "spentOtps";
 
 /** A row whose column `ends` says when it may be deleted. */
 type ExpiringRow = Entity & { readonly ends: Instant };
-
-const tableOf = ({ throttles, addresses, spentOtps, otpkeys }: AuthTables, queue: ExpiringQueue): Table =>
-  ({ throttle: throttles, address: addresses, spentotp: spentOtps, temporarycode: otpkeys })[queue];
 
 const expiryColumns = rowColumns({ kind: "expiry", version: schemaVersion }, () =>
   z.object({ partition: z.string(), row: z.string() }),
@@ -23,7 +20,7 @@ const expiryColumns = rowColumns({ kind: "expiry", version: schemaVersion }, () 
  * Writes the row of the expiry index that points to an expiring row. Clean-up checks that row after the hour has
  * passed. The key contains the hour, not the exact time, so that concurrent attempts share one index row.
  */
-export const indexExpiry = ({ expiry }: AuthTables, queue: ExpiringQueue, row: ExpiringRow): Promise<string> =>
+const indexExpiry = ({ expiry }: AuthTables, queue: Expiring, row: ExpiringRow): Promise<string> =>
   expiry.upsert({
     partitionKey: queue,
     rowKey: `${row.ends.slice(0, 13)}_${row.partitionKey}_${row.rowKey}`,
@@ -36,21 +33,17 @@ export const indexExpiry = ({ expiry }: AuthTables, queue: ExpiringQueue, row: E
  */
 export async function saveExpiring(
   tables: AuthTables,
-  queue: ExpiringQueue,
+  queue: Expiring,
   row: ExpiringRow,
   version: string | undefined,
 ): Promise<string | undefined> {
-  const table = tableOf(tables, queue);
-  if (version !== undefined) return table.replace(row, version);
-  const [etag] = await Promise.all([table.insert(row), indexExpiry(tables, queue, row)]);
+  if (version !== undefined) return tables[queue].replace(row, version);
+  const [etag] = await Promise.all([tables[queue].insert(row), indexExpiry(tables, queue, row)]);
   return etag;
 }
 
-/**
- * Whether a row was removed, needs nothing now, or was changed by another writer meanwhile: then the next run looks
- * again.
- */
-type Processed = "removed" | "passed" | "changed";
+/** Whether a row was removed, stays, or was changed by another writer meanwhile: then the next run looks again. */
+type Processed = "removed" | "stays" | "changed";
 
 /**
  * Processes the rows of a queue whose hour has passed, and removes those that are done with. Returns the number of
@@ -70,28 +63,21 @@ export async function cleanUpQueue(
     const page: RowPage = await expiry.queryPage(range, { top: 1000, continuation });
     const results = await mapConcurrently(page.rows, row => readOrLog(log, () => process(row)));
     removed += results.filter(result => result === "removed").length;
-    const processed = page.rows.filter((_, index) => results[index] === "removed" || results[index] === "passed");
+    const processed = page.rows.filter((_, index) => results[index] === "removed" || results[index] === "stays");
     await removeRows(expiry, processed);
     ({ continuation } = page);
   } while (continuation !== undefined);
   return removed;
 }
 
-/** Reads the row to which an index row points; undefined if it is gone. */
-export async function readPointed(tables: AuthTables, queue: ExpiringQueue, indexRow: Row): Promise<Row | undefined> {
-  const { partition, row } = expiryColumns.fromRow(indexRow);
-  return tableOf(tables, queue).get(partition, row);
-}
-
 /** Deletes the row to which an index row points, if it has expired. A row that expires later gets a later index row. */
-export async function removeExpired(tables: AuthTables, queue: ExpiringQueue, indexRow: Row): Promise<Processed> {
-  const row = await readPointed(tables, queue, indexRow);
-  if (row === undefined) return "passed";
+export async function removeExpired(tables: AuthTables, queue: Expiring, indexRow: Row): Promise<Processed> {
+  const pointed = expiryColumns.fromRow(indexRow);
+  const row = await tables[queue].get(pointed.partition, pointed.row);
+  if (row === undefined) return "stays";
   const { partitionKey, rowKey, etag } = row;
   const ends = parseRow(queue, row, storedInstant, row.ends);
-  if (ends > tables.now()) {
-    await indexExpiry(tables, queue, { partitionKey, rowKey, ends });
-    return "passed";
-  }
-  return (await tableOf(tables, queue).remove(partitionKey, rowKey, etag)) ? "removed" : "changed";
+  if (ends <= tables.now()) return (await tables[queue].remove(partitionKey, rowKey, etag)) ? "removed" : "changed";
+  await indexExpiry(tables, queue, { partitionKey, rowKey, ends });
+  return "stays";
 }

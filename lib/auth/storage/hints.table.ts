@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { chunksOf } from "../../platform/collections.ts";
+import type { Immutable } from "../../platform/stored.ts";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
 import type { Row } from "../../platform/tables/tables.ts";
 import { transactionSize } from "../../platform/tables/transaction.ts";
@@ -10,17 +11,19 @@ import { foldUsername } from "../users/username.ts";
 import { hashOf } from "./hash.ts";
 import { type AuthTables, idAtEnd, idKey, namePartition, nameRow, schemaVersion } from "./tables.table.ts";
 
+const id = z.int().positive();
+
 /**
  * A row that says that a user may have a name, an attribute value or an OTP key. It is written before that is true and
- * removed after it has ended; the user's own rows decide (docs/storage-auth.md).
+ * removed after it has ended; the user's own rows decide (docs/storage-auth.md). `id` is that of the user.
  */
-export interface Hint {
-  readonly table: "names" | "index" | "otpkeys";
-  readonly partitionKey: string;
-  readonly rowKey: string;
-  /** Id of the user. */
-  readonly id: number;
-}
+const hintSchema = z.object({
+  table: z.enum(["names", "index", "otpkeys"]),
+  partitionKey: z.string(),
+  rowKey: z.string(),
+  id,
+});
+export type Hint = Immutable<z.output<typeof hintSchema>>;
 
 /** The row that leads from a name to a user. Its key makes the name unique. */
 export const nameHint = (folded: string, id: number): Hint => ({
@@ -112,31 +115,22 @@ export const noticeQueue = "notice";
 /** Longer than any call takes. After that the writer of a hint has finished or crashed. */
 const lookAfterMs = hours(1);
 
-/** A hint that an unfinished call may leave, or with the id alone a user whose deletion it may leave unfinished. */
-type Notice = Hint | { readonly id: number };
-
+/** A hint that an unfinished call may leave, or the id alone of a user whose deletion it may leave unfinished. */
 export const noticeColumns = rowColumns({ kind: "notice", version: schemaVersion }, () =>
-  z.object({
-    id: z.int().positive(),
-    table: z.enum(["names", "index", "otpkeys"]).exactOptional(),
-    partition: z.string().exactOptional(),
-    row: z.string().exactOptional(),
-  }),
+  z.object({ about: z.union([hintSchema, z.object({ id })]) }),
 );
 
 /** Makes clean-up check hints an hour later. Call it before a hint is written or becomes wrong. */
-export async function sendNotices(tables: AuthTables, notices: readonly Notice[]): Promise<void> {
+export async function sendNotices(
+  tables: AuthTables,
+  notices: readonly (Hint | { readonly id: number })[],
+): Promise<void> {
   const hour = plus(tables.now(), lookAfterMs).slice(0, 13);
   const rows = new Map(
-    notices.map(notice => {
-      const value =
-        "table" in notice
-          ? { id: notice.id, table: notice.table, partition: notice.partitionKey, row: notice.rowKey }
-          : { id: notice.id };
+    notices.map(about => {
       // Hashed, because the key of an index row fills a key.
-      const key = hashOf(JSON.stringify(value));
-      const rowKey = `${hour}_${key}`;
-      return [rowKey, { upsert: { rowKey, ...noticeColumns.toColumns(value) } }] as const;
+      const rowKey = `${hour}_${hashOf(JSON.stringify(about))}`;
+      return [rowKey, { upsert: { rowKey, ...noticeColumns.toColumns({ about }) } }];
     }),
   );
   for (const some of chunksOf([...rows.values()], transactionSize)) await tables.expiry.transact(noticeQueue, some);

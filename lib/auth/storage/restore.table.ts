@@ -1,20 +1,79 @@
-import type { Backup } from "../../platform/maintenance/read-backup.ts";
-import { createBatchWriter, upsertAll } from "../../platform/tables/row-batches.ts";
-import { attributeColumns, attributesRow } from "../attributes/attribute-rows.table.ts";
-import { keyPartition, keyRow, otpKeyColumns } from "../otpkeys/key-rows.table.ts";
-import type { KeyParameters, OtpWindows } from "../otpkeys/kinds/contract.ts";
+import type { Log } from "../../platform/log.ts";
+import type { Backup, BackupScope } from "../../platform/maintenance/read-backup.ts";
+import { forEachItem } from "../../platform/maintenance/restore.ts";
+import { partitions } from "../../platform/tables/row-batches.ts";
+import type { Entity, Row } from "../../platform/tables/tables.ts";
+import type { Instant } from "../../platform/time.ts";
+import { attributeColumns, attributesIn, attributesRow } from "../attributes/attribute-rows.table.ts";
+import type { Attributes } from "../attributes/attributes.ts";
+import { keyIn, keyRow, otpKeyColumns } from "../otpkeys/key-rows.table.ts";
+import type { OtpWindows } from "../otpkeys/kinds/contract.ts";
 import { otpKind } from "../otpkeys/kinds/kinds.ts";
 import { withoutHash } from "../otpkeys/kinds/temporary-code.ts";
-import { spendOtp } from "../otpkeys/otpkeys.table.ts";
+import { spendOtp, spentColumns } from "../otpkeys/otpkeys.table.ts";
 import { endedCode } from "../passwords/password-code.ts";
 import type { OtpKey, User, UserSummary } from "../store.ts";
-import { nameColumns } from "../users/names.table.ts";
-import { isGone, userParts, userRow } from "../users/user-rows.table.ts";
+import { writeName } from "../users/names.table.ts";
+import { isGone, lastLoginIn, userIn, userParts, userRow } from "../users/user-rows.table.ts";
 import { foldUsername, usernameMaxCodePoints } from "../users/username.ts";
-import { forEachAuthItem, type UserItem } from "./backup-items.table.ts";
-import { indexHints, listHint, nameHint, writeHint } from "./hints.table.ts";
+import { holderPrefix, indexHints, writeHint } from "./hints.table.ts";
 import { newEpoch } from "./ids.ts";
-import { type AuthTables, idKey, schemaVersion } from "./tables.table.ts";
+import { type AuthTables, byRowKey, idKey } from "./tables.table.ts";
+
+/**
+ * The tables that a backup of the authentication server copies. Names and indexes are written again; sessions,
+ * throttles and addresses are dropped.
+ */
+export const authBackedUp: BackupScope = {
+  service: "auth",
+  tables: ["otpkeys", "users", "spentotps"],
+  containers: [],
+};
+
+/** What is done with each item of a backup. */
+interface Work {
+  key(item: { readonly key: OtpKey; readonly attributes: Attributes }): Promise<void>;
+  user(item: {
+    readonly user: User;
+    readonly attributes: Attributes;
+    readonly lastLogin: Instant | undefined;
+  }): Promise<void>;
+  spent(item: { readonly prefix: string; readonly hash: string; readonly ends: Instant }): Promise<void>;
+}
+
+/** Reads every item of a backup: OTP keys before users. Returns the number of unreadable items. */
+async function forEachAuthItem(backup: Backup, work: Work, log: Log): Promise<number> {
+  const readKey = (rows: readonly Entity[]) => {
+    const { key, attributes } = byRowKey(rows.map(asRow));
+    return key && { key: keyIn(key).value, attributes: attributesIn(attributes) };
+  };
+  const readUser = (rows: readonly Entity[]) => {
+    const { user: row, login, attributes } = byRowKey(rows.map(asRow));
+    const user = userIn(row)?.value;
+    return user && { user, attributes: attributesIn(attributes), lastLogin: lastLoginIn(login) };
+  };
+  const readSpent = (row: Entity) => ({
+    prefix: row.partitionKey,
+    hash: row.rowKey,
+    ends: spentColumns.fromRow(asRow(row)).ends,
+  });
+  const keys = await forEachItem(partitions(withoutHolders(backup.rows("otpkeys"))), readKey, work.key, log);
+  const users = await forEachItem(partitions(backup.rows("users")), readUser, work.user, log);
+  return keys + users + (await forEachItem(backup.rows("spentotps"), readSpent, work.spent, log));
+}
+
+const asRow = (row: Entity): Row => ({ ...row, etag: "" });
+
+/** Drops the index rows of holders: there may be too many for memory, and the users' rows contain the assignments. */
+async function* withoutHolders(rows: AsyncIterable<Entity>): AsyncGenerator<Entity> {
+  for await (const row of rows) if (!row.rowKey.startsWith(holderPrefix)) yield row;
+}
+
+const nothing = async () => {};
+
+/** Reads the whole backup as `restoreAuth` does. Returns the number of unreadable items. */
+export const verifyAuth = (backup: Backup, log: Log): Promise<number> =>
+  forEachAuthItem(backup, { key: nothing, user: nothing, spent: nothing }, log);
 
 interface AuthRestored {
   readonly users: number;
@@ -36,37 +95,38 @@ export async function restoreAuth(
 ): Promise<AuthRestored> {
   const keyIds = new Map<string, number>();
   const owners = await ownersOfNames(backup);
-  const list = createBatchWriter(tables.index);
   const renamed: UserSummary[] = [];
   let users = 0;
   await forEachAuthItem(
     backup,
     {
       key: async ({ key: given, attributes }) => {
-        const key = revokeCode(advanceCounter(given, uses, { now: tables.now(), windows }));
+        const key = restoredKey(given, uses, { now: tables.now(), windows });
         keyIds.set(key.prefix, key.id);
-        const partitionKey = keyPartition(key.prefix);
-        await upsertAll(tables.otpkeys, [
-          { partitionKey, rowKey: keyRow, ...otpKeyColumns.toColumns(key) },
-          { partitionKey, rowKey: attributesRow, ...attributeColumns(attributes) },
+        await tables.otpkeys.transact(key.prefix, [
+          { upsert: { rowKey: keyRow, ...otpKeyColumns.toColumns(key) } },
+          { upsert: { rowKey: attributesRow, ...attributeColumns(attributes) } },
         ]);
       },
-      user: async item => {
-        const user = restoredUser(item.user, owners, keyIds, newEpoch(tables.random));
+      user: async ({ user: given, attributes, lastLogin }) => {
+        const user = restoredUser(given, owners, keyIds, newEpoch(tables.random));
+        const { id, name, epoch } = user;
         users++;
-        if (user.name !== item.user.name) {
-          renamed.push({ id: user.id, name: user.name });
-          tables.log.info("user_renamed", { userId: user.id, username: user.name });
+        if (name !== given.name) {
+          renamed.push({ id, name });
+          tables.log.info("user_renamed", { userId: id, username: name });
         }
-        const { partitionKey, rowKey } = listHint(foldUsername(user.name), user.id);
-        await list.add({ partitionKey, rowKey, schema: schemaVersion });
-        await restoreUser(tables, { ...item, user });
+        await Promise.all([
+          writeName(tables, foldUsername(name), { id, by: epoch }, undefined),
+          ...indexHints(user, attributes).map(hint => writeHint(tables, hint)),
+        ]);
+        const upserts = userParts(user, attributes, lastLogin).map(part => ({ upsert: part }));
+        await tables.users.transact(idKey(id), upserts);
       },
       spent: async ({ prefix, hash, ends }) => void (await spendOtp(tables, prefix, hash, ends)),
     },
     tables.log,
   );
-  await list.flush();
   return { users, otpkeys: keyIds.size, renamed: renamed.toSorted((one, other) => one.id - other.id) };
 }
 
@@ -78,7 +138,7 @@ async function ownersOfNames(backup: Backup): Promise<ReadonlyMap<string, number
   const owners = new Map<string, number>();
   for await (const row of backup.rows("users")) {
     const { partitionKey, rowKey, name } = row;
-    if (rowKey !== userRow || typeof name !== "string" || isGone({ ...row, etag: "" })) continue;
+    if (rowKey !== userRow || typeof name !== "string" || isGone(asRow(row))) continue;
     owners.set(foldUsername(name), Math.max(Number(partitionKey), owners.get(foldUsername(name)) ?? 0));
   }
   return owners;
@@ -102,31 +162,17 @@ function restoredUser(
   return { ...user, ...ended, name: own ? name : shortened + suffix, otpkeys, epoch };
 }
 
-async function restoreUser(tables: AuthTables, { user, attributes, lastLogin }: UserItem): Promise<void> {
-  const { id, name, epoch } = user;
-  const folded = foldUsername(name);
-  const list = listHint(folded, id);
-  const { partitionKey, rowKey } = nameHint(folded, id);
-  await Promise.all([
-    tables.names.upsert({ partitionKey, rowKey, ...nameColumns.toColumns({ id, by: epoch }) }),
-    ...indexHints(user, attributes)
-      .filter(hint => hint.rowKey !== list.rowKey)
-      .map(hint => writeHint(tables, hint)),
-  ]);
-  const parts = userParts(user, attributes, lastLogin);
-  await upsertAll(
-    tables.users,
-    parts.map(part => ({ partitionKey: idKey(id), ...part })),
-  );
-}
-
-function advanceCounter(key: OtpKey, uses: number, at: { now: string; windows: OtpWindows }): OtpKey {
+/**
+ * Returns an OTP key as restored: it accepts no OTP and no temporary code that may have been used since the backup. The
+ * user of a temporary code still needs an OTP.
+ */
+function restoredKey(key: OtpKey, uses: number, at: { readonly now: Instant; readonly windows: OtpWindows }): OtpKey {
+  const { parameters, temporaryCode } = key;
   const kind = key.kind && otpKind(key.kind);
-  if (kind?.checkedBy !== "authentication-server") return key;
-  const parameters: KeyParameters = { ...key.parameters, state: kind.advancePastUses(key.parameters, uses, at) };
-  return { ...key, parameters };
+  const isLocal = kind?.checkedBy === "authentication-server";
+  return {
+    ...key,
+    ...(isLocal && { parameters: { ...parameters, state: kind.advancePastUses(parameters, uses, at) } }),
+    ...(temporaryCode && { temporaryCode: withoutHash(temporaryCode) }),
+  };
 }
-
-/** Drops a temporary code, which may have been used since the backup. Its user still needs an OTP. */
-const revokeCode = (key: OtpKey): OtpKey =>
-  key.temporaryCode === undefined ? key : { ...key, temporaryCode: withoutHash(key.temporaryCode) };

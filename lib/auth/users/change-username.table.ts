@@ -1,16 +1,15 @@
 import { conflict, retryOnConflict } from "../../platform/stored.ts";
-import { confirmWrite, finishOrLog } from "../../platform/tables/confirm-write.ts";
+import { finishOrLog } from "../../platform/tables/confirm-write.ts";
 import { listHint, nameHint, readHint, removeHint, sendNotices, writeHint } from "../storage/hints.table.ts";
 import { newEpoch } from "../storage/ids.ts";
 import type { AuthTables } from "../storage/tables.table.ts";
 import type { User } from "../store.ts";
 import {
   locateUser,
-  matchesUserRef,
   readName,
-  readUser,
   releaseName,
   removeName,
+  userReader,
   waitOncePerVersion,
   writeName,
 } from "./names.table.ts";
@@ -31,21 +30,12 @@ export async function changeUsername(
   if (id === undefined) return "no_user";
   const epoch = newEpoch(tables.random);
   const wait = waitOncePerVersion(tables);
-  const self = { by: "id", id } as const;
-  let isFirst = true;
+  const readUser = userReader(tables, userRef, id);
   return retryOnConflict(async () => {
-    const user = await readUser(tables, self);
-    if (user === undefined || (isFirst && !matchesUserRef(userRef, user.value))) return "no_user";
-    isFirst = false;
+    const user = await readUser();
+    if (user === undefined) return "no_user";
     const former = foldUsername(user.value.name);
-    const commit = () =>
-      confirmWrite(
-        () => replaceUser(tables, { ...user.value, name, epoch }, user.version),
-        async () => {
-          const found = await readUser(tables, self);
-          return found?.value.epoch === epoch ? found : undefined;
-        },
-      );
+    const commit = () => replaceUser(tables, user, { ...user.value, name, epoch });
     if (former === folded) return (await commit())?.value ?? conflict;
 
     const hints = [nameHint(folded, id), listHint(folded, id), nameHint(former, id), listHint(former, id)];

@@ -5,8 +5,8 @@ import { confirmWrite } from "../../platform/tables/confirm-write.ts";
 import { mapConcurrently } from "../../platform/tables/row-batches.ts";
 import { minutes, plus } from "../../platform/time.ts";
 import type { Attributes } from "../attributes/attributes.ts";
-import { announceHolder } from "../otpkeys/assignments.table.ts";
-import { keyPartition, keyRow } from "../otpkeys/key-rows.table.ts";
+import { announceHolder, sortedKeys } from "../otpkeys/assignments.table.ts";
+import { keyRow } from "../otpkeys/key-rows.table.ts";
 import type { StoredPassword } from "../passwords/password-hash.ts";
 import { indexHints, nameHint, sendNotices, writeHint } from "../storage/hints.table.ts";
 import { newEpoch, newUserId } from "../storage/ids.ts";
@@ -54,70 +54,63 @@ export async function insertUser(
     return { id, password };
   };
   let drawn = newId();
-  /** Whether the rows of the drawn id could not be inserted. */
-  let isSpent = false;
   return retryOnConflict(async () => {
-    if (isSpent) drawn = newId();
-    isSpent = false;
-    const [row, hash, keys] = await Promise.all([
+    const { id } = drawn;
+    const [nameRow, password, rows] = await Promise.all([
       readName(tables, folded),
       drawn.password,
-      mapConcurrently(otpkeys, prefix => tables.otpkeys.get(keyPartition(prefix), keyRow)),
+      mapConcurrently(otpkeys, prefix => tables.otpkeys.get(prefix, keyRow)),
     ]);
-    const { id } = drawn;
-    const found = keys.filter(key => key !== undefined);
-    const assigned = found
-      .map(key => ({ prefix: key.partitionKey, id: Number(key.id) }))
-      .sort((one, other) => (one.prefix < other.prefix ? -1 : 1));
     // By the random text and not by the id, which another host can draw too.
-    const isOwn = row?.value.by === epoch && row.value.id === drawn.id;
-    if (!isOwn) {
-      const released = row && (await releaseName(tables, folded, row, wait));
+    const isOwn = nameRow?.value.by === epoch && nameRow.value.id === id;
+    if (nameRow !== undefined && !isOwn) {
+      const released = await releaseName(tables, folded, nameRow, wait);
       if (released === conflict) return conflict;
-      if (released !== undefined && released !== "free") return released.value.epoch === epoch ? released : undefined;
-      if (found.length < otpkeys.length) throw unknownKey();
-      const hints = indexHints({ id, name, otpkeys: assigned }, attributes);
-      await sendNotices(tables, [nameHint(folded, id), ...hints]);
-      const [isWritten] = await Promise.all([
-        writeName(tables, folded, { id, by: epoch }, row?.version),
-        mapConcurrently(
-          hints.filter(({ table }) => table === "index"),
-          hint => writeHint(tables, hint),
-        ),
-      ]);
-      if (!isWritten) return conflict;
+      // The user is this call's own if an insert arrives late.
+      if (released !== "free") return released.value.epoch === epoch ? released : undefined;
     }
-    if (found.length < otpkeys.length) throw unknownKey();
-    const announced = await mapConcurrently(found, key => announceHolder(tables, key, id));
-    if (announced.includes(false)) return conflict;
-    if (now() > latest) throw new Fault("unavailable", "The call took too long. Repeat it.", { retryAfterSeconds: 1 });
+    const keys = rows.filter(row => row !== undefined);
+    if (keys.length < otpkeys.length) throw invalidRequest([unknownOtpkey]);
     const user: User = omitUndefined<EachFieldOf<User>>({
       id,
       name,
-      password: hash,
+      password,
       passwordCode: undefined,
       epoch,
       enabled,
-      otpkeys: assigned,
+      otpkeys: sortedKeys(keys.map(key => ({ prefix: key.partitionKey, id: Number(key.id) }))),
       createdAt: now(),
     });
-    const insert = async () => {
-      const etags = await users.transact(
-        idKey(id),
-        userParts(user, attributes).map(part => ({ insert: part })),
-      );
-      return etags?.[0] === undefined ? undefined : { value: user, version: etags[0] };
-    };
-    isSpent = true;
-    const created = await confirmWrite(insert, async () => {
-      const found = userIn(await users.get(idKey(id), userRow));
-      return found?.value.epoch === epoch ? found : undefined;
-    });
-    return created ?? conflict;
+    const hints = indexHints(user, attributes);
+    await sendNotices(tables, [nameHint(folded, id), ...hints]);
+    const [isWritten] = await Promise.all([
+      writeName(tables, folded, { id, by: epoch }, nameRow?.version),
+      mapConcurrently(
+        hints.filter(({ table }) => table === "index"),
+        hint => writeHint(tables, hint),
+      ),
+    ]);
+    if (!isWritten) return conflict;
+    const announced = await mapConcurrently(keys, key => announceHolder(tables, key, id));
+    if (announced.includes(false)) return conflict;
+    if (now() > latest) throw new Fault("unavailable", "The call took too long. Repeat it.", { retryAfterSeconds: 1 });
+    const created = await confirmWrite(
+      async () => {
+        const inserts = userParts(user, attributes).map(part => ({ insert: part }));
+        const [etag] = (await users.transact(idKey(id), inserts)) ?? [];
+        return etag === undefined ? undefined : { value: user, version: etag };
+      },
+      async () => {
+        const found = userIn(await users.get(idKey(id), userRow));
+        return found?.value.epoch === epoch ? found : undefined;
+      },
+    );
+    if (created !== undefined) return created;
+    // Another host has drawn the id, or a call has put a tombstone in its place.
+    drawn = newId();
+    return conflict;
   });
 }
 
-const unknownKey = (): Fault => invalidRequest([unknownOtpkey]);
-
 /** The problem of a user who is to have an OTP key that does not exist. */
-export const unknownOtpkey: Problem = { path: "otpkeys", reason: "must all be prefixes of existing otpkeys" };
+const unknownOtpkey: Problem = { path: "otpkeys", reason: "must all be prefixes of existing otpkeys" };

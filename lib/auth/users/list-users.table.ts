@@ -1,194 +1,143 @@
-import { chunksOf } from "../../platform/collections.ts";
-import { mapConcurrently } from "../../platform/tables/row-batches.ts";
 import { readOrLog } from "../../platform/tables/row-columns.ts";
-import type { RowPage } from "../../platform/tables/tables.ts";
+import type { Row, RowPage, Table } from "../../platform/tables/tables.ts";
 import { attributesIn } from "../attributes/attribute-rows.table.ts";
-import { byName, listHint, nameKey } from "../storage/hints.table.ts";
+import { attributeOf } from "../attributes/attributes.ts";
+import { attributePartition, byName, holderPrefix, listHint, nameKey } from "../storage/hints.table.ts";
 import { createdAt, firstIdAt } from "../storage/ids.ts";
-import { type AuthTables, idAtEnd, idKey } from "../storage/tables.table.ts";
+import { type Examined, examineEach, type PageOptions, pageOf, rowsOf } from "../storage/pages.table.ts";
+import { type AuthTables, idAtEnd, idKey, type OwnRows } from "../storage/tables.table.ts";
 import type { Page, Range, User, UserFilter, UserSummary } from "../store.ts";
-import { candidatesFrom, indexesOf } from "./user-indexes.table.ts";
-import {
-  hasImportedHash,
-  lastLoginIn,
-  loginRow,
-  readUserRows,
-  summaryIn,
-  summarySelect,
-  userIn,
-  userRow,
-} from "./user-rows.table.ts";
+import { lastLoginIn, loginRow, readUserRows, userIn, userRow } from "./user-rows.table.ts";
 import { foldUsername } from "./username.ts";
 
-/** Maximum number of users that a page of a filtered list examines: it bounds the storage calls. */
-const maxExamined = 1000;
-
-/** Returns a page of the users who match a filter, sorted by id. */
-export function listUsers(tables: AuthTables, range: Range, filter: UserFilter): Promise<Page<UserSummary>> {
-  const { attributes, otpkey } = filter;
-  return attributes.size > 0 || otpkey !== undefined
-    ? listByIndex(tables, range, filter)
-    : listById(tables, range, filter);
-}
-
-/**
- * Reads the rows `user` of all partitions, and for users unused since a time their rows `login`: a call for 1,000 rows.
- */
-async function listById(
-  tables: AuthTables,
-  { after = 0, top }: Range,
-  { unusedSince, enabled, hasImportedPassword }: UserFilter,
-): Promise<Page<UserSummary>> {
-  const isFiltered = unusedSince !== undefined || enabled !== undefined || hasImportedPassword !== undefined;
-  const range = {
-    afterPartition: idKey(after),
-    beforePartition: unusedSince === undefined ? undefined : idKey(firstIdAt(unusedSince)),
-    rowKeys: unusedSince === undefined ? [userRow] : [loginRow, userRow],
-  };
-  const entries: UserSummary[] = [];
-  let login: RowPage["rows"][number] | undefined;
-  let examined = 0;
-  let last = after;
-  let continuation: string | undefined;
-  do {
-    const read = isFiltered ? 2 * maxExamined : top + 1 - entries.length;
-    const page: RowPage = await tables.users.queryPage(range, {
-      top: Math.min(1000, read),
-      continuation,
-      select: [
-        ...summarySelect,
-        ...(unusedSince === undefined ? [] : ["at"]),
-        ...(hasImportedPassword === undefined ? [] : ["password"]),
-      ],
-    });
-    for (const row of page.rows) {
-      if (row.rowKey === loginRow) {
-        login = row;
-        continue;
-      }
-      const own = login?.partitionKey === row.partitionKey ? login : undefined;
-      const entry = await readOrLog(tables.log, () => {
-        const user = summaryIn(row);
-        if (enabled !== undefined && row.enabled !== enabled) return undefined;
-        if (hasImportedPassword !== undefined && hasImportedHash(row) !== hasImportedPassword) return undefined;
-        if (user === undefined || unusedSince === undefined) return user;
-        return (lastLoginIn(own) ?? createdAt(user.id)) < unusedSince ? user : undefined;
-      });
-      examined += 1;
-      last = Number(row.partitionKey);
-      if (entry !== undefined) entries.push(entry);
-    }
-    ({ continuation } = page);
-  } while (continuation !== undefined && entries.length <= top && (!isFiltered || examined < maxExamined));
-  if (entries.length > top) return pageOf(entries, top, ({ id }) => id);
-  return continuation === undefined ? { entries } : { entries, next: last };
-}
-
-/** Returns the first `top` of more entries, with the position of the last one. */
-function pageOf<T, P>(entries: readonly T[], top: number, positionOf: (entry: T) => P): Page<T, P> {
-  const shown = entries.slice(0, top);
-  const last = shown.at(-1);
-  return entries.length > top && last !== undefined ? { entries: shown, next: positionOf(last) } : { entries: shown };
-}
-
-/**
- * Reads the index rows of every condition and then the rows of each candidate, so that the cost depends on the number
- * of matches and not on the number of users (A11).
- */
-async function listByIndex(
-  tables: AuthTables,
-  { after = 0, top }: Range,
-  filter: UserFilter,
-): Promise<Page<UserSummary>> {
+/** Returns a page of the users who match a filter, sorted by name if the filter has its beginning, else by id. */
+export function listUsers(tables: AuthTables, { after, top }: Range, filter: UserFilter): Promise<Page<UserSummary>> {
+  const { beginning, attributes, ...others } = filter;
+  const isFiltered = (attributes?.size ?? 0) > 0 || Object.values(others).some(condition => condition !== undefined);
+  const how = { top, isFiltered };
+  if (beginning !== undefined) return pageOf(examineNames(tables, foldUsername(beginning), after, filter, how), how);
   const indexes = indexesOf(tables, filter);
-  const found: UserSummary[] = [];
-  let examined = 0;
-  let from = after + 1;
-  while (examined < maxExamined) {
-    const { candidates, next } = await candidatesFrom(indexes, from);
-    found.push(...(await findMatches(candidates, top - found.length, id => findMatch(tables, id, filter))));
-    if (found.length > top || next === undefined) return pageOf(found, top, ({ id }) => id);
-    examined += candidates.length;
-    from = next;
-  }
-  return { entries: found, next: from - 1 };
+  if (indexes.length === 0) return pageOf(examineAll(tables, after, filter, how), how);
+  const find = async (id: string) => findMatch(tables, await readUserRows(tables, Number(id)), filter);
+  return pageOf(examineEach(candidatesIn(indexes, Number(after ?? 0) + 1), top, find), how);
 }
 
-/** Returns a page of the users whose names begin with a text and who match a filter, sorted by name. */
-export async function listUsersByName(
+/** Examines the rows of all partitions: a call for 1,000 rows. */
+async function* examineAll(
   tables: AuthTables,
-  prefix: string,
-  { after, top }: Range<string>,
+  after: string | undefined,
   filter: UserFilter,
-): Promise<Page<UserSummary, string>> {
-  const beginning = foldUsername(prefix);
-  const { attributes, ...others } = filter;
-  const isFiltered = attributes.size > 0 || Object.values(others).some(condition => condition !== undefined);
+  how: PageOptions,
+): AsyncGenerator<Examined<UserSummary>> {
+  const { unusedSince } = filter;
   const range = {
-    partitionKey: byName,
-    rowKeyPrefix: nameKey(beginning),
-    // Starts after the row `after`: no row key sorts between a row key and the same row key with a space.
-    ...(after !== undefined && { from: `${after} ` }),
+    afterPartition: idKey(Number(after ?? 0)),
+    ...(unusedSince === undefined
+      ? { rowKeys: [userRow] }
+      : { beforePartition: idKey(firstIdAt(unusedSince)), rowKeys: [loginRow, userRow] }),
   };
-  const examine = (rowKey: string) =>
-    findMatch(tables, idAtEnd(rowKey), filter, ({ id, name }) => {
+  let login: Row | undefined;
+  for await (const row of rowsOf(tables.users, range, how)) {
+    if (row.rowKey === loginRow) {
+      login = row;
+      continue;
+    }
+    const rows = login?.partitionKey === row.partitionKey ? { user: row, login } : { user: row };
+    yield [String(Number(row.partitionKey)), await findMatch(tables, rows, filter)];
+  }
+}
+
+/** Location of the rows of an index: one for each user who may have a value or an OTP key, sorted by id. */
+interface UserIndex {
+  readonly table: Table;
+  readonly partitionKey: string;
+  readonly rowKeyPrefix: string;
+}
+
+/** Returns the indexes of the conditions of a filter. */
+const indexesOf = (
+  { index, otpkeys }: AuthTables,
+  { attributes = new Map(), otpkey }: UserFilter,
+): readonly UserIndex[] => [
+  ...[...attributes].map(([key, value]) => ({
+    table: index,
+    partitionKey: attributePartition(key, value),
+    rowKeyPrefix: "",
+  })),
+  ...(otpkey === undefined ? [] : [{ table: otpkeys, partitionKey: otpkey, rowKeyPrefix: holderPrefix }]),
+];
+
+/**
+ * Yields the ids that all indexes may have, so that the cost depends on the number of matches and not on the number of
+ * users (A11). Reads a page of each index. The page that reaches farthest names the candidates, because it contains all
+ * matches up to its end. A candidate that another page covers but does not contain is dropped.
+ */
+async function* candidatesIn(indexes: readonly UserIndex[], first: number): AsyncGenerator<string> {
+  for (let from = first; Number.isFinite(from); ) {
+    const pages = await Promise.all(indexes.map(index => readIndexPage(index, from)));
+    const [farthest] = pages.sort((one, other) => other.reach - one.reach || one.ids.size - other.ids.size);
+    const { ids, reach } = farthest ?? { ids: [], reach: Number.POSITIVE_INFINITY };
+    for (const id of ids) if (pages.every(page => id > page.reach || page.ids.has(id))) yield String(id);
+    from = reach + 1;
+  }
+}
+
+/** Returns the ids of a page of an index, and the id up to which the page is complete. */
+async function readIndexPage(
+  { table, partitionKey, rowKeyPrefix }: UserIndex,
+  from: number,
+): Promise<{ readonly ids: ReadonlySet<number>; readonly reach: number }> {
+  const range = { partitionKey, from: rowKeyPrefix + idKey(from), rowKeyPrefix };
+  let page: RowPage = { rows: [] };
+  do {
+    page = await table.queryPage(range, { top: 1000, continuation: page.continuation, select: [] });
+  } while (page.continuation !== undefined && page.rows.length === 0);
+  const ids = page.rows.map(({ rowKey }) => idAtEnd(rowKey));
+  const last = ids.at(-1);
+  return { ids: new Set(ids), reach: page.continuation && last ? last : Number.POSITIVE_INFINITY };
+}
+
+/** Examines the users whose names begin with a folded text, sorted by name. */
+function examineNames(
+  tables: AuthTables,
+  beginning: string,
+  after: string | undefined,
+  filter: UserFilter,
+  how: PageOptions,
+): AsyncIterable<Examined<UserSummary>> {
+  // Starts after the row `after`: no row key sorts between a row key and the same row key with a space.
+  const from = after === undefined ? undefined : `${after} `;
+  const range = { partitionKey: byName, rowKeyPrefix: nameKey(beginning), from };
+  async function* rowKeys() {
+    for await (const { rowKey } of rowsOf(tables.index, range, how)) yield rowKey;
+  }
+  return examineEach(rowKeys(), how.top, async rowKey =>
+    findMatch(tables, await readUserRows(tables, idAtEnd(rowKey)), filter, ({ id, name }) => {
       const folded = foldUsername(name);
       // Exactly this row, so that a user who is being renamed, with a row of each name, is not listed twice.
       return folded.startsWith(beginning) && listHint(folded, id).rowKey === rowKey;
-    });
-  const found: UserSummary[] = [];
-  let page: RowPage = { rows: [] };
-  let examined = 0;
-  let last = after;
-  do {
-    const read = isFiltered ? maxExamined : top + 1 - found.length;
-    page = await tables.index.queryPage(range, { top: Math.min(1000, read), continuation: page.continuation });
-    const rowKeys = page.rows.map(({ rowKey }) => rowKey);
-    found.push(...(await findMatches(rowKeys, top - found.length, examine)));
-    examined += rowKeys.length;
-    last = rowKeys.at(-1) ?? last;
-  } while (page.continuation !== undefined && found.length <= top && examined < maxExamined);
-  if (found.length > top) return pageOf(found, top, ({ id, name }) => listHint(foldUsername(name), id).rowKey);
-  return page.continuation !== undefined && last !== undefined ? { entries: found, next: last } : { entries: found };
+    }),
+  );
 }
 
-/** Number of users that are read in parallel. */
-const batchSize = 32;
-
-/** Returns the matches among candidates, in order. Stops after the batch in which it finds more than `top`. */
-async function findMatches<C, T>(
-  candidates: readonly C[],
-  top: number,
-  examine: (candidate: C) => Promise<T | undefined>,
-): Promise<readonly T[]> {
-  const found: T[] = [];
-  for (const some of chunksOf(candidates, batchSize)) {
-    if (found.length > top) break;
-    const entries = await mapConcurrently(some, examine);
-    for (const entry of entries) if (entry !== undefined) found.push(entry);
-  }
-  return found;
-}
-
-/** Returns a user who matches all conditions, from one read. Logs rows that cannot be read. */
+/** Returns the user of the rows, if all conditions are true. Logs rows that cannot be read. */
 const findMatch = (
-  tables: AuthTables,
-  id: number,
-  { attributes, otpkey, enabled, unusedSince, hasImportedPassword }: UserFilter,
+  { log }: AuthTables,
+  rows: OwnRows,
+  { attributes = new Map(), otpkey, enabled, unusedSince, hasImportedPassword }: UserFilter,
   isNamed: (user: User) => boolean = () => true,
 ): Promise<UserSummary | undefined> =>
-  readOrLog(tables.log, async () => {
-    const rows = await readUserRows(tables, id);
+  readOrLog(log, () => {
     const user = userIn(rows.user)?.value;
     if (user === undefined || !isNamed(user)) return undefined;
-    if (enabled !== undefined && user.enabled !== enabled) return undefined;
+    const { id, name } = user;
     const isImported = user.password?.imported !== undefined;
-    if (hasImportedPassword !== undefined && isImported !== hasImportedPassword) return undefined;
-    if (otpkey !== undefined && !user.otpkeys.some(({ prefix }) => prefix === otpkey)) return undefined;
-    if (unusedSince !== undefined && (lastLoginIn(rows.login) ?? createdAt(id)) >= unusedSince) return undefined;
-    if (attributes.size > 0) {
-      const own = new Map(Object.entries(attributesIn(rows.attributes)));
-      if ([...attributes].some(([key, value]) => own.get(key) !== value)) return undefined;
-    }
-    return rows.user && summaryIn(rows.user);
+    const own = attributes.size === 0 ? {} : attributesIn(rows.attributes);
+    const isMatch =
+      (enabled === undefined || user.enabled === enabled) &&
+      (hasImportedPassword === undefined || isImported === hasImportedPassword) &&
+      (otpkey === undefined || user.otpkeys.some(({ prefix }) => prefix === otpkey)) &&
+      (unusedSince === undefined || (lastLoginIn(rows.login) ?? createdAt(id)) < unusedSince) &&
+      [...attributes].every(([key, value]) => attributeOf(own, key) === value);
+    return isMatch ? { id, name } : undefined;
   });

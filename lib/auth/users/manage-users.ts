@@ -1,7 +1,8 @@
-import { type EachFieldOf, omitUndefined } from "../../platform/collections.ts";
-import { Fault, invalidRequest } from "../../platform/fault.ts";
+import { accepted, Fault, invalidRequest, type Problem } from "../../platform/fault.ts";
 import type { Stored } from "../../platform/stored.ts";
+import { measure } from "../../platform/telemetry.ts";
 import type { AuthDeps } from "../deps.ts";
+import type { ImportedHash } from "../passwords/imported-hash.ts";
 import { parseNewPassword } from "../passwords/password.ts";
 import type { StoredPassword } from "../passwords/password-hash.ts";
 import type { User } from "../store.ts";
@@ -17,7 +18,9 @@ export async function requireUser(userRef: UserRef, { users }: AuthDeps): Promis
   return user;
 }
 
-const nameTaken = (): Fault => new Fault("conflict", "A user with that username already exists!");
+/** @param problems fields in which the existing user differs from the wanted one */
+export const nameTaken = (problems: readonly Problem[] = []): Fault =>
+  new Fault("conflict", "A user with that username already exists!", { problems });
 
 export const nothingToChange = { path: "must_change", reason: "needs a password" };
 
@@ -31,36 +34,46 @@ export async function hashNew(
   return text === undefined ? undefined : { ...(await hasher.hash(text, id)), ...(mustChange && { mustChange }) };
 }
 
-/** Creates a user (A3, A4). Throws Fault `invalid` with every wrong field, `conflict` if the username is taken. */
+interface GivenUser extends Omit<NewUser, "username" | "passwordOf"> {
+  readonly username: string;
+  /** In clear, empty for a user without a password; or the hash that another server made. */
+  readonly password: string | ImportedHash;
+  readonly mustChange?: boolean;
+}
+
+/**
+ * Creates a user (A3, A4). Returns undefined if the username is taken. Throws Fault `invalid` with every wrong field.
+ */
 export async function createUser(
-  { username, password, mustChange = false }: { username: string; password: string; mustChange?: boolean },
+  { username, password, mustChange = false, ...others }: GivenUser,
   deps: AuthDeps,
-): Promise<Stored<User>> {
+): Promise<User | undefined> {
   const name = parseUsername(username);
+  const hash = typeof password === "string" ? undefined : password;
   const rules = { minLength: deps.rules.passwordMinLength, empty: "none" } as const;
-  const accepted = await parseNewPassword(password, name.ok ? name.value.name : "", rules);
+  const clear =
+    typeof password === "string"
+      ? await parseNewPassword(password, name.ok ? name.value.name : "", rules)
+      : accepted(undefined);
   const hasNone = mustChange && password === "";
-  if (!name.ok || !accepted.ok || hasNone) {
+  if (!name.ok || !clear.ok || hasNone) {
     const problems = [
       ...(name.ok ? [] : [{ path: "username", reason: name.reason }]),
-      ...(accepted.ok ? [] : [{ path: "password", reason: accepted.reason }]),
+      ...(clear.ok ? [] : [{ path: "password", reason: clear.reason }]),
       ...(hasNone ? [nothingToChange] : []),
     ];
     throw invalidRequest(problems);
   }
-  const passwordOf = (id: number) => hashNew(accepted.value, id, mustChange, deps);
-  const created = await deps.users.create(
-    omitUndefined<EachFieldOf<NewUser>>({
-      username: name.value,
-      passwordOf,
-      attributes: undefined,
-      otpkeys: undefined,
-      enabled: undefined,
-    }),
-  );
-  if (created === undefined) throw nameTaken();
-  deps.log.info("user_created", { userId: created.value.id, username: created.value.name });
-  return created;
+  const passwordOf = (id: number) =>
+    hash === undefined ? hashNew(clear.value, id, mustChange, deps) : deps.hasher.hashImported(hash, id);
+  const created = await deps.users.create({ username: name.value, passwordOf, ...others });
+  if (created === undefined) return undefined;
+  const { id, otpkeys } = created.value;
+  const scheme = hash?.parameters.scheme;
+  deps.log.info("user_created", { userId: id, username: created.value.name, scheme });
+  if (scheme !== undefined) measure("password.imported", 1, { change: "imported", scheme });
+  for (const { prefix } of otpkeys) deps.log.info("otpkey_assigned", { prefix, user: { by: "id", id } });
+  return created.value;
 }
 
 /** Deletes a user (A17). Throws Fault `not_found`. */

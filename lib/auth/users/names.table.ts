@@ -2,10 +2,11 @@ import * as z from "zod";
 import { conflict, type Immutable, type Stored } from "../../platform/stored.ts";
 import { touchRow } from "../../platform/tables/row-batches.ts";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
+import type { Row } from "../../platform/tables/tables.ts";
 import { sendNotices } from "../storage/hints.table.ts";
 import { type AuthTables, idKey, namePartition, nameRow, schemaVersion } from "../storage/tables.table.ts";
 import type { User } from "../store.ts";
-import { goneColumns, userIn, userRow } from "./user-rows.table.ts";
+import { goneColumns, isGone, userIn, userRow } from "./user-rows.table.ts";
 import { foldUsername, type UserRef } from "./username.ts";
 
 const nameSchema = () =>
@@ -54,18 +55,28 @@ export const matchesUserRef = (userRef: UserRef, { name }: User): boolean =>
   userRef.by === "id" || foldUsername(name) === userRef.folded;
 
 /**
- * Reads the user of a reference whose id is known. Returns undefined if that user does not match the reference.
+ * Returns a function that reads the user to whom a reference leads: first only if the user matches it, and then the
+ * same user, who may be renamed between the attempts of a change.
  * @param id the id to which the reference leads
  */
-export async function readLocated(tables: AuthTables, userRef: UserRef, id: number): Promise<Stored<User> | undefined> {
-  const user = userIn(await tables.users.get(idKey(id), userRow));
-  return user && matchesUserRef(userRef, user.value) ? user : undefined;
+export function userReader(
+  { users }: AuthTables,
+  userRef: UserRef,
+  id: number,
+): () => Promise<Stored<User> | undefined> {
+  let isFirst = true;
+  return async () => {
+    const user = userIn(await users.get(idKey(id), userRow));
+    if (user === undefined || (isFirst && !matchesUserRef(userRef, user.value))) return undefined;
+    isFirst = false;
+    return user;
+  };
 }
 
 /** Reads the user of a reference. Returns undefined if there is none. */
 export async function readUser(tables: AuthTables, userRef: UserRef): Promise<Stored<User> | undefined> {
   const id = await locateUser(tables, userRef);
-  return id === undefined ? undefined : readLocated(tables, userRef, id);
+  return id === undefined ? undefined : userReader(tables, userRef, id)();
 }
 
 /** Minimum time that the writer of a hint gets to make it true. */
@@ -89,32 +100,30 @@ export function waitOncePerVersion({ sleep, random }: AuthTables) {
 
 /**
  * Makes the name of a row free that was read, so that the caller may replace the row by its version. Returns the user
- * who has the name; `conflict` if the row must be read again. The user to whom the row leads cannot get the name by it
- * any more: an existing one gets another version (rule R1), in the place of an absent one there is a deleted user (R2).
- * Waits before, for a call that is about to give that user the name.
+ * who has the name; `conflict` if the row must be read again. Waits before, for a call that is about to give the name to
+ * the user to whom the row leads.
  */
 export async function releaseName(
   tables: AuthTables,
   folded: string,
-  row: Stored<NameRow>,
+  { value: { id }, version }: Stored<NameRow>,
   wait: ReturnType<typeof waitOncePerVersion>,
 ): Promise<Stored<User> | "free" | typeof conflict> {
-  const { users } = tables;
-  const { id } = row.value;
-  const found = await users.get(idKey(id), userRow);
-  const user = userIn(found);
+  const row = await tables.users.get(idKey(id), userRow);
+  const user = userIn(row);
   if (user !== undefined && foldUsername(user.value.name) === folded) return user;
-  if (await wait(row.version)) return conflict;
-  if (found !== undefined && user !== undefined) return (await touchRow(users, found)) ? "free" : conflict;
-  if (found !== undefined) return "free";
-  return (await insertTombstone(tables, id)) ? "free" : conflict;
+  if (await wait(version)) return conflict;
+  return (await endPendingWrites(tables, id, row)) ? "free" : conflict;
 }
 
 /**
- * Inserts a tombstone, the row of a deleted user, in the place of an absent user, who is then never created (R2).
- * Returns false if there is a row now.
+ * Makes sure that no call that is under way gives a user what the user does not have, before the caller removes or
+ * replaces a hint: an existing user gets another version (rule R1). In the place of an absent one it inserts a
+ * tombstone, the row of a deleted user, who is then never created (R2). Returns false after a conflict.
+ * @param row the row `user` as read
  */
-export async function insertTombstone(tables: AuthTables, id: number): Promise<boolean> {
+export async function endPendingWrites(tables: AuthTables, id: number, row: Row | undefined): Promise<boolean> {
+  if (row !== undefined) return isGone(row) || touchRow(tables.users, row);
   await sendNotices(tables, [{ id }]);
   const gone = { partitionKey: idKey(id), rowKey: userRow, ...goneColumns.toColumns({ gone: true }) };
   return (await tables.users.insert(gone)) !== undefined;

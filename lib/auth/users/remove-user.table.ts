@@ -4,18 +4,16 @@ import { mapConcurrently } from "../../platform/tables/row-batches.ts";
 import { readOrLog } from "../../platform/tables/row-columns.ts";
 import { attributesIn } from "../attributes/attribute-rows.table.ts";
 import { indexHints, removeHint, sendNotices } from "../storage/hints.table.ts";
-import { type AuthTables, idKey, newWriteId } from "../storage/tables.table.ts";
-import { locateUser, matchesUserRef, readName, removeName } from "./names.table.ts";
 import {
-  goneColumns,
-  isGone,
-  loginRow,
-  readUserRows,
+  type AuthTables,
+  idKey,
+  newWriteId,
+  type OwnRows,
+  removeAction,
   touchAction,
-  type UserRows,
-  userIn,
-  userRow,
-} from "./user-rows.table.ts";
+} from "../storage/tables.table.ts";
+import { locateUser, matchesUserRef, readName, removeName } from "./names.table.ts";
+import { goneColumns, isGone, readUserRows, userIn, userRow } from "./user-rows.table.ts";
 import { foldUsername, type UserRef } from "./username.ts";
 
 /**
@@ -28,17 +26,12 @@ export async function removeUser(tables: AuthTables, userRef: UserRef): Promise<
   const id = await locateUser(tables, userRef);
   if (id === undefined) return false;
   const by = newWriteId(tables);
-  const partitionKey = idKey(id);
-  const findOwn = async () => {
-    const rows = await readUserRows(tables, id);
-    return rows.user?.by === by ? rows : undefined;
-  };
   let hasTried = false;
   let isLeft = false;
   /** What the deleted user has left. */
-  let left: UserRows | undefined;
+  let left: OwnRows | undefined;
   const isDeleted = await retryOnConflict(async () => {
-    const [rows] = await Promise.all([readUserRows(tables, id), !hasTried && sendNotices(tables, [{ id }])]);
+    const [rows] = await Promise.all([readUserRows(tables, id), sendNotices(tables, [{ id }])]);
     const user = userIn(rows.user);
     isLeft = rows.user !== undefined && user === undefined;
     // Absent after a try: that try may have succeeded, its response was lost, and another call finished the deletion.
@@ -47,21 +40,20 @@ export async function removeUser(tables: AuthTables, userRef: UserRef): Promise<
     hasTried = true;
     const { name, otpkeys } = user.value;
     const gone = { rowKey: userRow, ...goneColumns.toColumns({ gone: true, by, name, otpkeys }) };
-    const actions = [
-      { replace: gone, etag: rows.user.etag },
-      ...(rows.attributes === undefined ? [] : [touchAction(rows.attributes)]),
-    ];
-    const commit = async (): Promise<UserRows | undefined> => {
-      const [etag, attributesEtag = ""] = (await users.transact(partitionKey, actions)) ?? [];
-      if (etag === undefined) return undefined;
-      const { attributes } = rows;
-      return {
-        ...rows,
-        user: { ...gone, partitionKey, etag },
-        ...(attributes && { attributes: { ...attributes, etag: attributesEtag } }),
-      };
-    };
-    left = await confirmWrite(commit, findOwn);
+    const { attributes } = rows;
+    const actions = [{ replace: gone, etag: rows.user.etag }, ...(attributes ? [touchAction(attributes)] : [])];
+    left = await confirmWrite<OwnRows>(
+      async () => {
+        const [etag, touched = ""] = (await users.transact(idKey(id), actions)) ?? [];
+        if (etag === undefined) return undefined;
+        const user = { ...gone, partitionKey: idKey(id), etag };
+        return { ...rows, user, ...(attributes && { attributes: { ...attributes, etag: touched } }) };
+      },
+      async () => {
+        const found = await readUserRows(tables, id);
+        return found.user?.by === by ? found : undefined;
+      },
+    );
     return left === undefined ? conflict : true;
   });
   if (isDeleted || isLeft) await finishOrLog(tables.log, () => finishDeletion(tables, id, left));
@@ -72,7 +64,7 @@ export async function removeUser(tables: AuthTables, userRef: UserRef): Promise<
  * Removes everything that a deleted user has left, and then the user's rows. Does nothing for a user who exists.
  * @param known the user's rows, if they were read
  */
-export function finishDeletion(tables: AuthTables, id: number, known?: UserRows): Promise<void> {
+export function finishDeletion(tables: AuthTables, id: number, known?: OwnRows): Promise<void> {
   let rows = known;
   return retryOnConflict(async () => {
     const { users, log } = tables;
@@ -92,10 +84,9 @@ export function finishDeletion(tables: AuthTables, id: number, known?: UserRows)
       if (row?.value.id === id) await removeName(tables, folded, row);
     }
     const removals = [
-      { remove: { rowKey: userRow }, etag: user.etag },
-      ...(attributes === undefined ? [] : [{ remove: { rowKey: attributes.rowKey }, etag: attributes.etag }]),
+      ...[user, attributes].filter(row => row !== undefined).map(removeAction),
       // Without a version: a sign-in that was under way may just have written the time.
-      ...(login === undefined ? [] : [{ remove: { rowKey: loginRow } }]),
+      ...(login === undefined ? [] : [{ remove: { rowKey: login.rowKey } }]),
     ];
     return (await users.transact(idKey(id), removals)) === undefined ? conflict : undefined;
   });

@@ -1,13 +1,10 @@
-import { omitUndefined } from "../../platform/collections.ts";
 import { invalidRequest } from "../../platform/fault.ts";
 import type { Stored } from "../../platform/stored.ts";
 import type { Instant } from "../../platform/time.ts";
 import type { AuthDeps } from "../deps.ts";
-import type { ImportedHash } from "../passwords/imported-hash.ts";
 import { checkNewPassword } from "../passwords/password.ts";
-import { createPasswordCode, usableCode } from "../passwords/password-code.ts";
-import { type Lock, lockAt } from "../sign-in/throttle.ts";
-import type { ThrottleKey, User, UserView } from "../store.ts";
+import { createPasswordCode } from "../passwords/password-code.ts";
+import type { ThrottleKey, User } from "../store.ts";
 import { hashNew, noSuchUser, nothingToChange, requireUser } from "./manage-users.ts";
 import { foldUsername, hashUsernameForLog, type UserRef } from "./username.ts";
 
@@ -37,8 +34,8 @@ async function replaceCredentials(
 ): Promise<void> {
   const changed = await renewEpoch(user, () => credentials, deps);
   // The old credentials have ended now: the change has its audit event also if the rest fails.
-  deps.log.info(event, { userId: changed.value.id, ...fields });
-  await deps.throttles.clear(nameThrottleKey(changed.value.name));
+  deps.log.info(event, { userId: changed.id, ...fields });
+  await deps.throttles.clear(nameThrottleKey(changed.name));
 }
 
 /** Ends all sessions of a user, with a change in the same write. Throws Fault `not_found`. */
@@ -46,7 +43,7 @@ async function renewEpoch(
   user: Stored<User>,
   change: Parameters<AuthDeps["users"]["renewEpoch"]>[1],
   { users }: AuthDeps,
-): Promise<Stored<User>> {
+): Promise<User> {
   const changed = await users.renewEpoch(user, change);
   if (changed === undefined) throw noSuchUser();
   return changed;
@@ -102,57 +99,4 @@ export async function issuePasswordCode(
   const { validUntil } = passwordCode;
   await replaceCredentials(user, { passwordCode }, { event: "password_code_issued", validUntil }, deps);
   return { code, validUntil };
-}
-
-/** A user as it may be shown: without hashes and without the credential epoch. */
-interface ShownUser extends Pick<UserView, "id" | "name" | "enabled" | "attributes" | "otpkeys" | "lastLogin"> {
-  /** How another server hashed the password; absent unless the password is still an imported hash. */
-  readonly importedScheme?: ImportedHash["parameters"]["scheme"];
-  /** Present: the user must change the password before the next session. */
-  readonly mustChange?: true;
-  /** Time until which the one-time code of a reset is accepted; absent if there is no usable code. */
-  readonly codeValidUntil?: Instant;
-  readonly lock: Lock;
-}
-
-/**
- * Returns a user and the lock of the username, which is read in parallel where the name is known. Throws Fault
- * `not_found`.
- */
-export async function viewUser(userRef: UserRef, { users, throttles, rules, now }: AuthDeps): Promise<ShownUser> {
-  const viewing = users.view(userRef);
-  const name = userRef.by === "name" ? userRef.folded : (await viewing)?.name;
-  if (name === undefined) throw noSuchUser();
-  const owner = viewing.then(view => view?.id);
-  const [view, throttle] = await Promise.all([viewing, throttles.find(nameThrottleKey(name), owner)]);
-  if (view === undefined) throw noSuchUser();
-  const { id, attributes, otpkeys, enabled, lastLogin, password, passwordCode } = view;
-  return {
-    id,
-    name: view.name,
-    enabled,
-    attributes,
-    otpkeys,
-    lock: lockAt(throttle.value, now(), rules.throttle),
-    ...omitUndefined({
-      lastLogin,
-      importedScheme: password?.imported?.scheme,
-      mustChange: password?.mustChange,
-      codeValidUntil: usableCode(passwordCode, now())?.validUntil,
-    }),
-  };
-}
-
-/**
- * Returns the lock of a user, or of an unknown username, as the next attempt would find it. Throws Fault `not_found`
- * for an unknown id.
- */
-export async function readLock(userRef: UserRef, deps: AuthDeps): Promise<Lock> {
-  const { users, throttles, rules, now } = deps;
-  const user = userRef.by === "id" ? await users.find(userRef) : undefined;
-  const name = userRef.by === "name" ? userRef.folded : user?.value.name;
-  if (name === undefined) throw noSuchUser();
-  const key = nameThrottleKey(name);
-  const { value } = await throttles.find(key, user?.value.id ?? users.idOf(key.text));
-  return lockAt(value, now(), rules.throttle);
 }

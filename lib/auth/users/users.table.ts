@@ -1,3 +1,4 @@
+import { omitUndefined } from "../../platform/collections.ts";
 import { conflict, retryOnConflict, type Stored } from "../../platform/stored.ts";
 import { confirmWrite } from "../../platform/tables/confirm-write.ts";
 import type { Instant } from "../../platform/time.ts";
@@ -8,10 +9,19 @@ import { type AuthTables, idKey, nonePartition } from "../storage/tables.table.t
 import type { Range, User, UserFilter, UserView } from "../store.ts";
 import { changeUsername } from "./change-username.table.ts";
 import { insertUser, type NewUser } from "./insert-user.table.ts";
-import { listUsers, listUsersByName } from "./list-users.table.ts";
-import { locateUser, matchesUserRef, readName, readUser } from "./names.table.ts";
+import { listUsers } from "./list-users.table.ts";
+import { locateUser, matchesUserRef, readUser } from "./names.table.ts";
 import { removeUser } from "./remove-user.table.ts";
-import { lastLoginIn, loginColumns, loginRow, readUserRows, replaceUser, userIn, userRow } from "./user-rows.table.ts";
+import {
+  lastLoginIn,
+  loginColumns,
+  loginRow,
+  readUserRows,
+  replaceUser,
+  rowOf,
+  userIn,
+  userRow,
+} from "./user-rows.table.ts";
 import type { Username, UserRef } from "./username.ts";
 
 /** What may change in the write that gives a user a new epoch. */
@@ -25,7 +35,7 @@ export function userTable(tables: AuthTables) {
     find: (userRef: UserRef) => readUser(tables, userRef),
 
     /** Returns the id to which a folded name leads. The name need not be that of the user. */
-    idOf: async (folded: string): Promise<number | undefined> => (await readName(tables, folded))?.value.id,
+    idOf: (folded: string) => locateUser(tables, { by: "name", folded }),
 
     /** Reads a user who cannot exist. Each text has a partition of its own, so that many such reads heat none. */
     findNone: async (text: string): Promise<undefined> => void (await users.get(nonePartition(text), userRow)),
@@ -36,13 +46,11 @@ export function userTable(tables: AuthTables) {
       const rows = await readUserRows(tables, id);
       const user = userIn(rows.user)?.value;
       if (user === undefined || !matchesUserRef(userRef, user)) return undefined;
-      const lastLogin = lastLoginIn(rows.login);
-      const otpkeys = user.otpkeys.map(({ prefix }) => prefix);
       return {
         ...user,
-        otpkeys,
+        otpkeys: user.otpkeys.map(({ prefix }) => prefix),
         attributes: attributesIn(rows.attributes),
-        ...(lastLogin !== undefined && { lastLogin }),
+        ...omitUndefined({ lastLogin: lastLoginIn(rows.login) }),
       };
     },
 
@@ -52,26 +60,30 @@ export function userTable(tables: AuthTables) {
      * Writes the password, or the code in its place, by version, without an end of sessions. Returns undefined after a
      * conflict.
      */
-    save: ({ value, version }: Stored<User>, change: UserChange): Promise<Stored<User> | undefined> =>
-      replaceUser(tables, withChange(value, change), version),
+    save: (user: Stored<User>, change: UserChange): Promise<Stored<User> | undefined> =>
+      replaceUser(tables, user, withChange(user.value, change)),
 
     /**
      * Ends the sessions of a user by a new epoch, and in the same write changes the credentials. Repeats that after a
      * conflict, with the user as read then. Returns undefined if the user was deleted meanwhile.
      * @param change throws to end the repetition
      */
-    renewEpoch(start: Stored<User>, change: (user: User) => UserChange): Promise<Stored<User> | undefined> {
+    renewEpoch(start: Stored<User>, change: (user: User) => UserChange): Promise<User | undefined> {
       const epoch = newEpoch(random);
       let user: Stored<User> | undefined = start;
       return retryOnConflict(async () => {
         if (user === undefined) return undefined;
         const { value, version } = user;
         const next = { ...withChange(value, change(value)), epoch };
-        const findOwn = async () => {
-          user = await readUser(tables, { by: "id", id: value.id });
-          return user?.value.epoch === epoch ? user : undefined;
-        };
-        return (await confirmWrite(() => replaceUser(tables, next, version), findOwn)) ?? conflict;
+        const isWritten = await confirmWrite(
+          () => users.replace(rowOf(next), version),
+          async () => {
+            user = await readUser(tables, { by: "id", id: value.id });
+            // Proves the write also after a later one, which has another `writeId`: `change` would refuse the repetition.
+            return user?.value.epoch === epoch ? user.version : undefined;
+          },
+        );
+        return isWritten === undefined ? conflict : next;
       });
     },
 
@@ -86,9 +98,7 @@ export function userTable(tables: AuthTables) {
         ...loginColumns.toColumns({ at }),
       })),
 
-    list: (range: Range, filter: UserFilter = { attributes: new Map() }) => listUsers(tables, range, filter),
-    listByName: (prefix: string, range: Range<string>, filter: UserFilter = { attributes: new Map() }) =>
-      listUsersByName(tables, prefix, range, filter),
+    list: (range: Range, filter: UserFilter = {}) => listUsers(tables, range, filter),
   };
 }
 

@@ -1,6 +1,6 @@
 import pLimit from "p-limit";
 import { chunksOf } from "../collections.ts";
-import type { Entity, Row, Table } from "./tables.ts";
+import type { Row, Table } from "./tables.ts";
 import { transactionSize } from "./transaction.ts";
 
 /** Number of storage calls in progress for one operation. */
@@ -59,29 +59,4 @@ export async function forEachConcurrently<T>(items: AsyncIterable<T>, work: (ite
     for await (const item of items) await work(item);
   };
   await Promise.all(Array.from({ length: maintenanceConcurrency }, worker));
-}
-
-/** Returns a writer that collects rows of one partition and writes 100 at a time. `flush` writes the rest. */
-export function createBatchWriter(table: Table) {
-  let rows: Entity[] = [];
-  const flush = async () => {
-    const some = rows;
-    rows = [];
-    await upsertAll(table, some);
-  };
-  return {
-    async add(row: Entity) {
-      rows.push(row);
-      if (rows.length === transactionSize) await flush();
-    },
-    flush,
-  };
-}
-
-/** Inserts or replaces rows of one partition without conditions, in transactions of 100. */
-export async function upsertAll(table: Table, rows: readonly Entity[]): Promise<void> {
-  for (const some of chunksOf(rows, transactionSize)) {
-    const actions = some.map(({ partitionKey, ...row }) => ({ upsert: row }));
-    await table.transact(some[0]?.partitionKey ?? "", actions);
-  }
 }

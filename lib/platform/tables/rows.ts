@@ -87,7 +87,7 @@ export function checkedEtag(etag: string): string {
 export interface Filter {
   readonly partitionKey: string;
   /** First row key, included. */
-  readonly from?: string;
+  readonly from?: string | undefined;
   /** Last row key, excluded. */
   readonly before?: string;
   readonly rowKeyPrefix?: string;
@@ -100,6 +100,8 @@ export interface Scan {
   /** Excluded. */
   readonly beforePartition?: string | undefined;
   readonly partitionPrefix?: string | undefined;
+  /** First row key of each partition, included. */
+  readonly from?: string | undefined;
   readonly rowKeyPrefix?: string;
   /** Only these row keys, a few: the service accepts 15 comparisons in a filter. */
   readonly rowKeys?: readonly string[];
@@ -156,17 +158,13 @@ function toOData(filter: Filter | Scan, odata: typeof quote): string {
     prefix === "" ? [] : [...compared(`${property} ge`, prefix), ...compared(`${property} lt`, following(prefix))];
   const clauses =
     "partitionKey" in filter
-      ? [
-          ...compared("PartitionKey eq", filter.partitionKey),
-          ...compared("RowKey ge", filter.from),
-          ...compared("RowKey lt", filter.before),
-        ]
+      ? [...compared("PartitionKey eq", filter.partitionKey), ...compared("RowKey lt", filter.before)]
       : [
           ...beginsWith("PartitionKey", filter.partitionPrefix),
           ...compared("PartitionKey gt", filter.afterPartition),
           ...compared("PartitionKey lt", filter.beforePartition),
         ];
-  clauses.push(...beginsWith("RowKey", filter.rowKeyPrefix));
+  clauses.push(...compared("RowKey ge", filter.from), ...beginsWith("RowKey", filter.rowKeyPrefix));
   const keys = "rowKeys" in filter ? filter.rowKeys : undefined;
   if (keys !== undefined) clauses.push(`(${keys.flatMap(key => compared("RowKey eq", key)).join(" or ")})`);
   return clauses.join(" and ");

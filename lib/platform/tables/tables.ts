@@ -22,7 +22,7 @@ import {
 } from "./rows.ts";
 import { type Action, conditionalRemovals, retryableTransactions, submit } from "./transaction.ts";
 
-export type { Entity, Row, RowPage } from "./rows.ts";
+export type { Entity, Filter, Row, RowPage, Scan } from "./rows.ts";
 export type { Action } from "./transaction.ts";
 
 interface QueryOptions {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createKeyedHash } from "../../../lib/auth/storage/keyed-hash.ts";
+import { createKeyedHash } from "../../../lib/auth/storage/hash.ts";
 import { idKey } from "../../../lib/auth/storage/tables.table.ts";
 import { nameThrottleKey } from "../../../lib/auth/users/user-access.ts";
 import { keyRing } from "../../../lib/platform/azure/cached-secrets.ts";
@@ -135,12 +135,12 @@ describe("clean-up", () => {
     await damage("throttles", [bad ?? "", "throttle"], { ends: "soon" });
     await auth.deployment.tables
       .table("expiry")
-      .insert({ partitionKey: "throttle", rowKey: "2020-01-01T00_odd", schema: 1 });
+      .insert({ partitionKey: "throttles", rowKey: "2020-01-01T00_odd", schema: 1 });
     auth.advance(hours(72));
     await auth.context.cleanUp();
     const left = (partition = "") => throttles.get(partition, "throttle");
     expect([await left(bad), await left(good)]).toEqual([expect.anything(), undefined]);
-    for (const row of [`${bad}/throttle`, "throttle/2020-01-01T00_odd"])
+    for (const row of [`${bad}/throttle`, "throttles/2020-01-01T00_odd"])
       expect(naming("row_failed", row)).toHaveLength(1);
   });
 });

@@ -26,7 +26,7 @@ export async function addUsers(
       hints.map(({ rowKey }) => ({ insert: { rowKey, schema: 1 } })),
     );
   }
-  const otpkeys = [{ prefix, id: key?.value.id ?? 0 }];
+  const otpkeys = [{ prefix, id: key?.key.value.id ?? 0 }];
   const work = users.values();
   const worker = async () => {
     for (const { id, name } of work) {

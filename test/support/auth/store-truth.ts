@@ -35,7 +35,7 @@ export const truthOf = (rows: Snapshot): readonly Truth[] =>
   });
 
 export const matches = ({ attributes, otpkey }: UserFilter, truth: Truth): boolean =>
-  [...attributes].every(([key, value]) => truth.attributes[key] === value) &&
+  [...(attributes ?? [])].every(([key, value]) => truth.attributes[key] === value) &&
   (otpkey === undefined || truth.user.otpkeys.some(({ prefix }) => prefix === otpkey));
 
 /** What must hold at every moment; a sentence for each breach. */

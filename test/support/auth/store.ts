@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
-import { createKeyedHash } from "../../../lib/auth/storage/keyed-hash.ts";
+import { createKeyedHash } from "../../../lib/auth/storage/hash.ts";
 import { type AuthStore, authStore } from "../../../lib/auth/storage/store.table.ts";
 import { authTables, type StorageDeps } from "../../../lib/auth/storage/tables.table.ts";
 import type { NewOtpKey } from "../../../lib/auth/store.ts";

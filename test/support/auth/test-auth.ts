@@ -6,7 +6,7 @@ import { type Deployment, openDeployment } from "../../../functions/deployment.t
 import { apiTokensOf, identifyCaller } from "../../../functions/identify-caller.ts";
 import { servingOf } from "../../../functions/service.ts";
 import type { PasswordHasher } from "../../../lib/auth/passwords/password-hash.ts";
-import { createKeyedHash } from "../../../lib/auth/storage/keyed-hash.ts";
+import { createKeyedHash } from "../../../lib/auth/storage/hash.ts";
 import { type AuthStore, authStore } from "../../../lib/auth/storage/store.table.ts";
 import { authTables } from "../../../lib/auth/storage/tables.table.ts";
 import { nameThrottleKey } from "../../../lib/auth/users/user-access.ts";

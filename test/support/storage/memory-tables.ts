@@ -118,8 +118,9 @@ function memoryTable(rows: () => Rows, sorted: () => readonly Row[], versions: {
 
 function isIn(filter: Filter | Scan, { partitionKey, rowKey }: Row): boolean {
   if (!("partitionKey" in filter)) {
-    const { afterPartition, beforePartition, rowKeys } = filter;
+    const { afterPartition, beforePartition, rowKeys, from = "" } = filter;
     return (
+      rowKey >= from &&
       (rowKeys === undefined || rowKeys.includes(rowKey)) &&
       (afterPartition === undefined || partitionKey > afterPartition) &&
       (beforePartition === undefined || partitionKey < beforePartition)

@@ -92,9 +92,9 @@ describe("POST /core/users/batch", () => {
       { username: newName(), password: newPassword(), password_hash: hash },
       { username: newName(), password_hash: "$1$old$hash" },
       { username: newName(), password_hash: "$2b$14$abcdefghijklmnopqrstuuUJf9qAIqFFWObw4K4AvdtuO.PaE5J/W" },
-      { username: newName(), password: "password", otpkeys: ["nosuchkey"] },
+      { username: newName(), password: "password" },
       { username: twice, password_hash: hash },
-      { username: twice.toUpperCase(), password: "password", otpkeys: ["nosuchkey"] },
+      { username: twice.toUpperCase(), password: "a good one", enabled: "perhaps" },
       { username: newName(), password_hash: hash, otpkeys: ["same", "SAME"] },
       { username: newName(), password_hash: hash, attributes: ["x"] },
       {
@@ -120,9 +120,13 @@ describe("POST /core/users/batch", () => {
     expect(results[5]?.problems).toEqual([
       { field: "password_hash", reason: "costs too much for a sign-in: at most cost 13" },
     ]);
-    expect(fieldsOf(6)).toEqual(["otpkeys", "password"]);
+    expect(fieldsOf(6)).toEqual(["password"]);
+    // Named as far as the name can be read.
+    expect(results.map(({ username }) => username).slice(0, 3)).toEqual([good, undefined, undefined]);
+    expect(results[4]).toHaveProperty("username");
+    expect(results[8]?.username).toBe(twice.toUpperCase());
     expect(results[8]?.problems).toContainEqual({ field: "username", reason: "is also that of the element 7" });
-    expect(fieldsOf(8)).toEqual(["otpkeys", "password", "username"]);
+    expect(fieldsOf(8)).toEqual(["enabled", "username"]);
     expect(fieldsOf(9)).toEqual(["otpkeys"]);
     expect(fieldsOf(10)).toEqual(["attributes"]);
     // Of all attributes together, before they are added one by one.
@@ -149,8 +153,8 @@ describe("POST /core/users/batch", () => {
 
   it("leaves nothing of a user who is refused", async () => {
     const name = newName();
-    expect(statusesOf(await importing([{ username: name, password_hash: hash, otpkeys: ["nosuchkey"] }]))).toEqual([
-      400,
+    expect(await importing([{ username: name, password_hash: hash, otpkeys: ["nosuchkey"] }])).toMatchObject([
+      { status: 400, username: name, problems: [{ field: "otpkeys" }] },
     ]);
     expect((await auth.get(`/core/users/${name}`)).status).toBe(404);
     expect(statusesOf(await importing([{ username: name, password_hash: hash }]))).toEqual([201]);

@@ -135,10 +135,10 @@ describe("storage round trips of an endpoint, without contention", () => {
     }
   });
 
-  test("a key with its users: 2; through its user by name 2; an import 2", async () => {
+  test("a key with its users: 2; through its user by name 2; an import 1", async () => {
     expect(await roundTrips(() => auth.get(`/core/otpkeys/${key.prefix}`))).toBe(2);
     expect(await roundTrips(() => auth.get(`/core/users/${owner.name}/otpkeys/${key.prefix}`))).toBe(2);
     const imported = hotpKey({ prefix: newPrefix() });
-    expect(await roundTrips(() => auth.post("/core/otpkeys", imported.fields), 201)).toBe(2);
+    expect(await roundTrips(() => auth.post("/core/otpkeys", imported.fields), 201)).toBe(1);
   });
 });

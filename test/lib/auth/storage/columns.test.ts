@@ -3,8 +3,7 @@ import { otpKeyColumns } from "../../../../lib/auth/otpkeys/key-rows.table.ts";
 import { spentColumns } from "../../../../lib/auth/otpkeys/otpkeys.table.ts";
 import { sessionColumns } from "../../../../lib/auth/sessions/sessions.table.ts";
 import { addressColumns, throttleColumns } from "../../../../lib/auth/sign-in/throttles.table.ts";
-import { authBackedUp } from "../../../../lib/auth/storage/backup-items.table.ts";
-import { restoreAuth } from "../../../../lib/auth/storage/restore.table.ts";
+import { authBackedUp, restoreAuth } from "../../../../lib/auth/storage/restore.table.ts";
 import { authStore } from "../../../../lib/auth/storage/store.table.ts";
 import { authTables, idKey, openAuthTables } from "../../../../lib/auth/storage/tables.table.ts";
 import { nameColumns } from "../../../../lib/auth/users/names.table.ts";
@@ -52,10 +51,11 @@ describe("every column of the schema of a row", () => {
   });
 
   test("of users and OTP keys is kept by each change, a backup and a restore", async () => {
-    const key = await store.otpkeys.create({
+    const created = await store.otpkeys.create({
       ...(sampleOf(otpKeyColumns.schema()) as object),
       ...plainKey("samplekey"),
     });
+    const key = created?.key;
     const saved =
       key &&
       (await store.otpkeys.save(key, { ...(sampleOf(otpKeyColumns.schema()) as typeof key.value), kind: "hotp" }));

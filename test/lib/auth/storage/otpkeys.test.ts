@@ -15,8 +15,8 @@ const fresh = () => `key${count++}`;
 
 async function created(key: NewOtpKey = plainKey(fresh())) {
   const stored = await store.otpkeys.create(key);
-  if (stored === undefined) throw new Error(`${key.prefix} is taken`);
-  return stored;
+  if (!stored?.isNew) throw new Error(`${key.prefix} is taken`);
+  return stored.key;
 }
 
 async function user() {
@@ -55,7 +55,7 @@ describe("an assignment", () => {
       prefix: `${"p".repeat(29)}${n}`,
       id: 2 ** 52 - 1,
     }));
-    await replaceUser(openAuthTables(storage.tables, storageDeps), { ...found.value, otpkeys }, found.version);
+    await replaceUser(openAuthTables(storage.tables, storageDeps), found, { ...found.value, otpkeys });
     expect(await store.otpkeys.assign(userRef, prefix)).toBe("too_many");
     // Not "no_key", after which the caller creates the key.
     expect(await store.otpkeys.assign(userRef, `${prefix}x`)).toBe("too_many");

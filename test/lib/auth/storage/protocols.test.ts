@@ -176,9 +176,9 @@ const remove = (id: number): Operation => ({
 const set = (id: number, key: string, value: string | undefined): Operation => ({
   name: `set ${key}=${value} of ${id}`,
   run: async store =>
-    value === undefined
+    (await (value === undefined
       ? store.attributes.remove({ user: identified(id) }, key)
-      : (await store.attributes.set({ user: identified(id) }, key, value)) !== undefined,
+      : store.attributes.set({ user: identified(id) }, key, value))) !== undefined,
   check: (isSet, during) =>
     isSome(during, truths => {
       const truth = ofId(truths, id);
@@ -244,29 +244,20 @@ function list(name: string, filter: UserFilter, read: (store: AuthStore) => Asyn
   };
 }
 
-const everyone: UserFilter = { attributes: new Map() };
+const everyone: UserFilter = {};
 
-async function* pagesById(store: AuthStore, filter: UserFilter): AsyncGenerator<UserSummary> {
-  let after: number | undefined = 0;
-  while (after !== undefined) {
-    const page = await store.users.list({ top: 1, after }, filter);
-    yield* page.entries;
-    after = page.next;
-  }
-}
-
-async function* pagesByName(store: AuthStore): AsyncGenerator<UserSummary> {
+async function* pagesOf(store: AuthStore, filter: UserFilter): AsyncGenerator<UserSummary> {
   let after: string | undefined;
   do {
-    const page = await store.users.listByName("", { top: 1, ...(after !== undefined && { after }) });
+    const page = await store.users.list({ top: 1, ...(after !== undefined && { after }) }, filter);
     yield* page.entries;
     after = page.next;
   } while (after !== undefined);
 }
 
-const listById = () => list("by id", everyone, store => pagesById(store, everyone));
-const listByName = () => list("by name", everyone, pagesByName);
-const listBy = (filter: UserFilter, name: string) => list(name, filter, store => pagesById(store, filter));
+const listById = () => list("by id", everyone, store => pagesOf(store, everyone));
+const listByName = () => list("by name", everyone, store => pagesOf(store, { beginning: "" }));
+const listBy = (filter: UserFilter, name: string) => list(name, filter, store => pagesOf(store, filter));
 const byAttribute = (value: string) => listBy({ attributes: new Map([["k", value]]) }, `by k=${value}`);
 const byKey = (otpkey: string) => listBy({ ...everyone, otpkey }, `by ${otpkey}`);
 

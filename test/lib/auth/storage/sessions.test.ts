@@ -87,7 +87,7 @@ describe("a throttle", () => {
     const read = await store.addresses.find("203.0.113.7");
     expect(read.value).toEqual(next);
     expect((await store.addresses.save(read, { ...next, attempts: 2 }, ends()))?.value?.attempts).toBe(2);
-    expect(JSON.stringify(await storage.rows("expiry", "address"))).not.toContain("203.0");
+    expect(JSON.stringify(await storage.rows("expiry", "addresses"))).not.toContain("203.0");
     expect((await store.addresses.find("2001:db8::/64")).value).toBeUndefined();
   });
 });
@@ -115,7 +115,7 @@ describe("clean-up", () => {
     expect(await there()).toEqual([false, false, false, false]);
     // One query for all past hours, the rows of each partition, and one page of each of the five queues.
     expect(calls.total).toBeLessThanOrEqual(8);
-    expect((await own.counted(() => own.store.cleanUp())).calls.total).toBe(6);
+    expect((await own.counted(() => own.store.cleanUp())).calls.total).toBe(5);
     own.pass(days(4));
     keys.push(await begin(minutes(10)));
     own.pass(hours(2));
@@ -193,7 +193,6 @@ describe("clean-up", () => {
       throttles: 0,
       addresses: 0,
       spentOtps: 0,
-      temporaryCodes: 0,
       notices: 0,
     });
     own.pass(hours(1));
@@ -202,7 +201,6 @@ describe("clean-up", () => {
       throttles: 2,
       addresses: 1,
       spentOtps: 0,
-      temporaryCodes: 0,
       notices: 0,
     });
     expect(await Promise.all(["early", "late", "moved"].map(value))).toEqual([0, 4, 4]);
@@ -215,7 +213,7 @@ describe("clean-up", () => {
     expect(await own.store.otpkeys.spendOtp("ubhe", "h", own.now())).toBe(true);
     own.pass(hours(9));
     expect(await own.store.cleanUp()).toMatchObject({ spentOtps: 1 });
-    for (const queue of ["throttle", "address", "spentotp"]) {
+    for (const queue of ["throttles", "addresses", "spentOtps"]) {
       expect(await own.rows("expiry", queue)).toEqual([]);
     }
   });
@@ -236,7 +234,7 @@ describe("clean-up", () => {
     expect((await stateOf()).value).toEqual(failures);
     own.pass(hours(3));
     expect((await own.store.cleanUp()).throttles).toBe(1);
-    expect(await own.rows("expiry", "throttle")).toEqual([]);
+    expect(await own.rows("expiry", "throttles")).toEqual([]);
   });
 
   test("knows attempts that came too late to be the first by one row", async () => {
@@ -246,7 +244,7 @@ describe("clean-up", () => {
       own.store.throttles.save(throttle, failures, plus(own.now(), hours(1))),
     );
     await Promise.all(saves);
-    expect(await own.rows("expiry", "throttle")).toHaveLength(1);
+    expect(await own.rows("expiry", "throttles")).toHaveLength(1);
   });
 
   test("reads what is over, not what there is", async () => {

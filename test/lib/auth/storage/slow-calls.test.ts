@@ -174,6 +174,8 @@ test("a creation that draws the id of an unfinished one for the same name lists 
   await crashAfter(2, tables => create(hostWithId(tables)));
   expect(await storage.store.users.idOf("ford")).toBeGreaterThan(0);
   await create(hostWithId(storage.tables));
-  expect((await storage.store.users.listByName("ford", { top: 10 })).entries).toMatchObject([{ name: "ford" }]);
+  expect((await storage.store.users.list({ top: 10 }, { beginning: "ford" })).entries).toMatchObject([
+    { name: "ford" },
+  ]);
   await expectWhole();
 });

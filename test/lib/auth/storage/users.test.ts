@@ -86,8 +86,8 @@ describe("a list", () => {
     }
     const filter = { attributes: new Map<string, string>(), enabled: false };
     const first = await own.store.users.list({ top: 1 }, filter);
-    expect(first).toEqual({ entries: [{ id: 1000, name: "disabled1000" }], next: 1000 });
-    expect(await own.store.users.list({ top: 1, after: 1000 }, filter)).toEqual({
+    expect(first).toEqual({ entries: [{ id: 1000, name: "disabled1000" }], next: "1000" });
+    expect(await own.store.users.list({ top: 1, after: "1000" }, filter)).toEqual({
       entries: [{ id: 1001, name: "disabled1001" }],
     });
   });

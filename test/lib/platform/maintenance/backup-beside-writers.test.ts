@@ -1,8 +1,7 @@
 import { randomBytes } from "node:crypto";
 import * as fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
-import { authBackedUp, verifyAuth } from "../../../../lib/auth/storage/backup-items.table.ts";
-import { restoreAuth } from "../../../../lib/auth/storage/restore.table.ts";
+import { authBackedUp, restoreAuth, verifyAuth } from "../../../../lib/auth/storage/restore.table.ts";
 import { type AuthStore, authStore } from "../../../../lib/auth/storage/store.table.ts";
 import { authTables, openAuthTables } from "../../../../lib/auth/storage/tables.table.ts";
 import type { UserFilter } from "../../../../lib/auth/store.ts";

@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { authTasks } from "../../../../functions/auth/start/maintenance-tasks.ts";
 import { connectorTasks } from "../../../../functions/connector/start/maintenance-tasks.ts";
 import { attributeColumns } from "../../../../lib/auth/attributes/attribute-rows.table.ts";
-import { authBackedUp, verifyAuth } from "../../../../lib/auth/storage/backup-items.table.ts";
+import { authBackedUp, verifyAuth } from "../../../../lib/auth/storage/restore.table.ts";
 import { authTables, idKey, schemaVersion } from "../../../../lib/auth/storage/tables.table.ts";
 import { responsesContainer } from "../../../../lib/connector/collect/responses.blob.ts";
 import { claimStore } from "../../../../lib/connector/create/claims.table.ts";

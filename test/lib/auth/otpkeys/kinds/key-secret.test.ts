@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { raiseCounter } from "../../../../../lib/auth/otpkeys/import-key.ts";
 import { sameSecret, secretFromText, secretToText } from "../../../../../lib/auth/otpkeys/kinds/key-secret.ts";
+import { raiseCounter } from "../../../../../lib/auth/otpkeys/merge-import.ts";
 
 const oath = { secret: new Uint8Array(randomBytes(20)) };
 const yubico = { secret: new Uint8Array(randomBytes(16)), privateId: new Uint8Array(randomBytes(6)) };

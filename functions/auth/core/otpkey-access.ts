@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { adminRequired } from "../../../lib/auth/otpkeys/manage-otpkeys.ts";
-import * as state from "../../../lib/auth/otpkeys/otpkey-state.ts";
+import * as access from "../../../lib/auth/otpkeys/otpkey-access.ts";
 import { hasRole } from "../../../lib/platform/caller.ts";
 import { noContent } from "../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
@@ -27,7 +27,7 @@ export const enableOtpkey = endpoint({
     "the throttle of attempts without a username under its prefix. A stopped OTP key that is not disabled has " +
     "`enabled: true` and `stopped: true`.",
   answers: { 204: { description: "Enabled." } },
-  handle: ({ params }, context: AuthContext) => noContentAfter(state.setKeyEnabled(params.prefix, true, context)),
+  handle: ({ params }, context: AuthContext) => noContentAfter(access.setKeyEnabled(params.prefix, true, context)),
 });
 
 const endSessionsField = optionalFlag("Whether to end the sessions that were opened with the otpkey; default: false.");
@@ -45,8 +45,8 @@ export const disableOtpkey = endpoint({
   body: z.object({ end_sessions: endSessionsField }),
   answers: { 204: { description: "Disabled." } },
   handle: async ({ params, body }, context: AuthContext) => {
-    await state.setKeyEnabled(params.prefix, false, context);
-    if (body.end_sessions) await state.endKeySessions(params.prefix, context);
+    await access.setKeyEnabled(params.prefix, false, context);
+    if (body.end_sessions) await access.endKeySessions(params.prefix, context);
     return noContent;
   },
 });
@@ -63,7 +63,7 @@ export const setValidity = endpoint({
   body: z.object(validityFields),
   answers: { 204: { description: "Set." } },
   handle: ({ params, body }, context: AuthContext) =>
-    noContentAfter(state.setValidity(params.prefix, toValidity(body), context)),
+    noContentAfter(access.setValidity(params.prefix, toValidity(body), context)),
 });
 
 const maxUses = 100;
@@ -106,8 +106,8 @@ export const issueTemporaryCode = endpoint({
     if (context.rules.allowEmptyPassword && !hasRole(caller, "admin"))
       throw adminRequired("To issue a temporary code where users may sign in without a password");
     const { uses = 1, valid_until: validUntil, end_sessions } = body;
-    const code = await state.issueTemporaryCode(prefix, { uses, validUntil }, context);
-    if (end_sessions) await state.endKeySessions(prefix, context);
+    const code = await access.issueTemporaryCode(prefix, { uses, validUntil }, context);
+    if (end_sessions) await access.endKeySessions(prefix, context);
     return { status: 201, body: { code, uses, valid_until: validUntil } };
   },
 });
@@ -120,5 +120,5 @@ export const revokeTemporaryCode = endpoint({
   summary: "Revoke the temporary code of an otpkey",
   description: "Revokes the code. The OTP key stays disabled, and its users still need an OTP.",
   answers: { 204: { description: "Revoked." } },
-  handle: ({ params }, context: AuthContext) => noContentAfter(state.revokeTemporaryCode(params.prefix, context)),
+  handle: ({ params }, context: AuthContext) => noContentAfter(access.revokeTemporaryCode(params.prefix, context)),
 });
