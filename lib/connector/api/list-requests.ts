@@ -1,7 +1,7 @@
 import type { Instant } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
-import { foldName, personList, type RequestList, referenceList, serialList } from "../model/request-lists.ts";
+import { isNamed, personList, type RequestList, referenceList, serialList } from "../model/request-lists.ts";
 import { isTerminal, type RequestState, requestStates } from "../model/states.ts";
 import { type ListPage, readPage } from "./read-page.ts";
 
@@ -38,21 +38,17 @@ export function listRequests(
 const latest = (a: string | undefined, b: string | undefined): string | undefined =>
   a === undefined || (b !== undefined && b > a) ? b : a;
 
-function matches(loaded: LoadedRequest, filter: RequestFilter): boolean {
-  const { state, recipient, shipment, isArchived } = loaded.request;
-  const keys = loaded.keys;
-  const has = (wanted: string | undefined, ...values: readonly (string | undefined)[]) =>
-    wanted === undefined || values.some(value => value !== undefined && foldName(value) === foldName(wanted));
-  return (
-    isArchived !== true &&
-    (filter.state === undefined || filter.state === state) &&
-    has(filter.email, recipient.email) &&
-    has(filter.externalId, recipient.externalId) &&
-    has(filter.customerReference, shipment?.customerReference) &&
-    has(filter.serial, ...keys.map(({ serial }) => serial)) &&
-    has(filter.userId, ...keys.flatMap(({ credentials }) => credentials.map(({ userId }) => userId)))
-  );
-}
+const matches = (
+  { request: { state, recipient, shipment, isArchived }, keys }: LoadedRequest,
+  filter: RequestFilter,
+): boolean =>
+  isArchived !== true &&
+  isNamed(filter.state, state) &&
+  isNamed(filter.email, recipient.email) &&
+  isNamed(filter.externalId, recipient.externalId) &&
+  isNamed(filter.customerReference, shipment?.customerReference) &&
+  isNamed(filter.serial, ...keys.map(({ serial }) => serial)) &&
+  isNamed(filter.userId, ...keys.flatMap(({ credentials }) => credentials.map(({ userId }) => userId)));
 
 /** Returns the list of the name in a filter that the fewest requests have; undefined for a filter without a name. */
 function nameListOf({ serial, customerReference, userId, externalId, email }: RequestFilter): RequestList | undefined {

@@ -5,7 +5,7 @@ import type { ConnectorDeps } from "../deps.ts";
 import { shownState } from "../model/credential.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import type { CredentialRequest } from "../model/request.ts";
-import { aaguidList, foldName, personList, registerList, serialList } from "../model/request-lists.ts";
+import { aaguidList, isNamed, personList, registerList, serialList } from "../model/request-lists.ts";
 import { type Credential, isOnSite, type SecurityKey } from "../model/security-key.ts";
 import { deliveryStateOf } from "../model/shipment.ts";
 import { shownCredentialStates } from "../model/states.ts";
@@ -68,19 +68,14 @@ export function listSecurityKeys(
   return readPage(source, range, deps);
 }
 
-function entriesOf(loaded: LoadedRequest, filter: RegisterFilter): readonly RegisteredKey[] {
-  const { request, keys } = loaded;
-  const has = (wanted: string | undefined, value: string | undefined) =>
-    wanted === undefined || (value !== undefined && foldName(value) === foldName(wanted));
+function entriesOf({ request, keys }: LoadedRequest, filter: RegisterFilter): readonly RegisteredKey[] {
+  const isListed = (credential: Credential): boolean =>
+    isNamed(filter.userId, credential.userId) &&
+    isNamed(filter.aaguid, credential.aaguid) &&
+    isNamed(filter.state, shownState(credential));
   return keys
-    .filter(({ serial }) => has(filter.serial, serial))
-    .flatMap(key =>
-      key.credentials
-        .filter(({ userId }) => has(filter.userId, userId))
-        .filter(({ aaguid }) => has(filter.aaguid, aaguid))
-        .filter(each => has(filter.state, shownState(each)))
-        .map(credential => entryOf(request, key, credential)),
-    );
+    .filter(({ serial }) => isNamed(filter.serial, serial))
+    .flatMap(key => key.credentials.filter(isListed).map(credential => entryOf(request, key, credential)));
 }
 
 const entryOf = (request: CredentialRequest, key: SecurityKey, credential: Credential): RegisteredKey =>

@@ -54,6 +54,10 @@ export function listsWithout(lists: readonly RequestList[], others: readonly Req
 /** Returns a name of a person in the form in which names are compared. */
 export const foldName = (name: string): string => name.normalize("NFC").trim().toLowerCase();
 
+/** Whether a filter names none, or one of these names. */
+export const isNamed = (wanted: string | undefined, ...names: readonly (string | undefined)[]): boolean =>
+  wanted === undefined || names.some(name => name !== undefined && foldName(name) === foldName(wanted));
+
 /**
  * Returns the lists of a request: of its state, of its recipient, of the users of its credentials, of its customer
  * reference, and of the serial numbers and models that are known. An archived request has no state and no recipient to
