@@ -14,7 +14,7 @@ import { openTables } from "../../lib/platform/tables/tables.ts";
 import { days, hours, instant, plus } from "../../lib/platform/time.ts";
 import { orderBody } from "../connector/orders.ts";
 import type { MeterReport } from "./meter.ts";
-import type { ModelRequest } from "./model-request.ts";
+import { benchCaller, type ModelRequest } from "./model-request.ts";
 import type { BenchServer } from "./server.ts";
 
 export interface JobOptions {
@@ -53,7 +53,7 @@ const works: Readonly<
     // The delivery service and the IdP are the simulated ones, which use the same cores.
     const peers = { ...context, now: own.now, delivery: own.delivery, idps: own.idps };
     const limit = pLimit(concurrency);
-    const create = () => createRequest(createBodyV2.parse(orderBody(1, 1)), {}, peers);
+    const create = () => createRequest(createBodyV2.parse(orderBody(1, 1)), { caller: benchCaller }, peers);
     await Promise.all(Array.from({ length: creates }, () => limit(create)));
     return { processed: creates, deferred: 0 };
   },

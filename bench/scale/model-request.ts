@@ -14,6 +14,9 @@ import type { Peers } from "../../local/peers/all.ts";
 import { orderBody } from "../connector/orders.ts";
 import type { Snapshot } from "./clone.ts";
 
+/** Who creates requests here. */
+export const benchCaller = { kind: "api_token", application: "bench" } as const;
+
 /** One real request, as its rows are at three moments of its life. */
 export interface ModelRequest {
   readonly context: ConnectorContext;
@@ -41,7 +44,7 @@ export async function makeModelRequest(
   await context.ready();
   const names = connectorTables(settings.connector.settings.CLOUD_TABLES_SHIPMENTS_TABLE_NAME);
   const tables = openTables({ connectionString: environment.CLOUD_STORAGE_CONNECTION_STRING ?? "", timeoutMs: 60_000 });
-  const created = await createRequest(createBodyV2.parse(orderBody(1, 1)), {}, context);
+  const created = await createRequest(createBodyV2.parse(orderBody(1, 1)), { caller: benchCaller }, context);
   const { requestId: id, shipmentId = "" } = created;
   const ongoing = await context.delivery.getShipment(shipmentId);
   const ordered = await snapshotOf(tables, names);

@@ -53,7 +53,7 @@ describe("one Idempotency-Key before two hosts", () => {
     expect(await lost).toBe("unanswered");
     // By this clock a host that has not answered soon counts as crashed. A host that is only slow must not. The heir creates nothing, so the
     // time of a create may be as short, as the settings demand.
-    const hasty = { ...reconcileSoon, claimRunningMs: 1000, createMs: 1000 };
+    const hasty = { ...reconcileSoon, createMs: 1000 };
     const heir = await system.startHost({ limits: hasty });
     const statuses = new Set<number>();
     let last: Answer | undefined;

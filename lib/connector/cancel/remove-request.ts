@@ -2,8 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { omitUndefined } from "../../platform/collections.ts";
 import { conflict, retryOnConflict } from "../../platform/stored.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { claimFault, neverConfirmedMessage } from "../faults.ts";
-import { type Claim, judgeRequest, type KeptAnswer, toKeptRefusal, withoutPeerText } from "../model/idempotency.ts";
+import { answerOfErased, answerOfRemoved } from "../model/idempotency.ts";
 import type { LoadedRequest, RequestValues } from "../model/loaded-request.ts";
 import type { CredentialRequest, Shipment } from "../model/request.ts";
 import type { RequestList } from "../model/request-lists.ts";
@@ -57,26 +56,11 @@ async function concludeClaim(
   await retryOnConflict(async () => {
     const found = await claims.find(claim);
     if (found?.value.requestId !== request.id) return undefined;
-    const answer = erased ? "erased" : finalAnswer(found.value, request);
-    if (isDeepStrictEqual(answer, found.value.answer)) return undefined;
-    return (await claims.replace(found, withAnswer(found.value, answer))) ?? conflict;
+    const answer = erased ? answerOfErased : answerOfRemoved(found.value, request);
+    if (answer === undefined || isDeepStrictEqual(answer, found.value.answer)) return undefined;
+    return (await claims.replace(found, { ...found.value, answer })) ?? conflict;
   });
 }
-
-function finalAnswer({ answer }: Claim, request: CredentialRequest): KeptAnswer | undefined {
-  if (typeof answer === "object" && "refused" in answer) return { refused: withoutPeerText(answer.refused) };
-  if (answer !== undefined && answer !== "unreconciled") return answer;
-  const verdict = judgeRequest(request);
-  if (verdict.is === "answered") return verdict.answer;
-  if (verdict.is !== "never_confirmed" && verdict.is !== "cancelled") return undefined;
-  const final = verdict.is === "cancelled" ? verdict : { ...verdict, reason: neverConfirmedMessage };
-  return { refused: toKeptRefusal(claimFault(final, { requestId: request.id } as Claim)) };
-}
-
-const withAnswer = ({ answer: _, ...claim }: Claim, answer: KeptAnswer | undefined): Claim => ({
-  ...claim,
-  ...(answer !== undefined && { answer }),
-});
 
 /** Whether the register keeps a request after its clean-up: an IdP has registered a credential of it. */
 export const isKeptInRegister = (keys: readonly SecurityKey[]): boolean =>

@@ -1,55 +1,50 @@
 import { toResult } from "../../platform/async.ts";
-import type { Fault } from "../../platform/fault.ts";
-import { type Instant, plus } from "../../platform/time.ts";
+import { Fault, isUnavailable } from "../../platform/fault.ts";
+import { plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { tooLateFault } from "../faults.ts";
+import { storageFault, tooLateFault } from "../faults.ts";
 import type { Changes, LoadedRequest } from "../model/loaded-request.ts";
 import type { SecurityKey } from "../model/security-key.ts";
-import { compensate, compensateAtIdps, type OptionsResponses } from "../recovery/compensate.ts";
+import { compensate, type OptionsResponses } from "../recovery/compensate.ts";
 import { failedRequest, withoutOrderIntent } from "../recovery/fail-request.ts";
 import { saveChanges } from "../runs/change-request.ts";
 import { idpStatePurpose, seal } from "../storage/sealed.ts";
 
 /**
- * Compensates the completed steps of a create and ends the request as failed. If compensation fails, saves the request
- * without its order intent, with the reason and the IdP states, so that the job compensates it later. Returns `fault`,
- * for the caller to throw.
- * @param responses those of the IdPs that are not stored yet
+ * Compensates the completed steps of a create that has ordered nothing, and ends the request as failed. If compensation
+ * fails, saves the request without its order intent, with the reason and the IdP states, so that the job compensates it
+ * later.
+ * @param responses those of the IdPs that the security keys do not have yet
  */
 export async function abortCreate(
   loaded: LoadedRequest,
-  fault: Fault,
+  error: unknown,
   deps: ConnectorDeps,
   responses: OptionsResponses = new Map(),
-): Promise<Fault> {
-  const { id, delivery } = loaded.request;
-  const keys = loaded.keys;
+): Promise<void> {
+  const { id } = loaded.request;
+  const reason = error instanceof Fault ? error.message : "Internal error.";
   try {
-    const compensated = await toResult(compensate(id, keys, deps, responses));
+    const compensated = await toResult(compensate(id, loaded.keys, deps, responses));
     if ("error" in compensated)
       deps.log.warn("compensation_failed", { credentialRequestId: id, error: compensated.error });
     const isCompensated = "value" in compensated && !mayBeginLate(responses, deps);
-    const sealed = isCompensated ? [] : await Promise.all(keys.map(key => withIdpStates(id, key, responses, deps)));
-    const aborted = (current: LoadedRequest) => {
-      // After a conflict with the job, or with the create handler's own write: only the handler knows that nothing was
-      // ordered.
-      if (current !== loaded && !isOpen(current, delivery?.sentAt)) return undefined;
-      if (isCompensated) return failedRequest(current, fault.message, deps.now());
-      const request = { ...withoutOrderIntent(current.request), errorMessage: fault.message };
-      return { request, keys: sealed };
+    const keys = isCompensated
+      ? []
+      : await Promise.all(loaded.keys.map(key => withIdpStates(id, key, responses, deps)));
+    const aborted = (current: LoadedRequest): Changes | undefined => {
+      // After a conflict with the job, or with the create handler's own write. Only the handler writes an order intent,
+      // and knows that nothing was ordered.
+      const { state, delivery } = current.request;
+      if (state !== "received" || delivery?.shipment !== undefined) return undefined;
+      if (isCompensated) return failedRequest(current, reason, deps.now());
+      return { request: { ...withoutOrderIntent(current.request), errorMessage: reason }, keys };
     };
     await saveChanges(loaded, aborted, deps);
-  } catch (error) {
-    deps.log.error("abort_failed", { credentialRequestId: id, error });
+  } catch (failure) {
+    deps.log.error("abort_failed", { credentialRequestId: id, error: failure });
   }
-  return fault;
 }
-
-/** Whether a request is not started, and has no order intent or the one of the create handler. */
-const isOpen = ({ request }: LoadedRequest, intentAt: Instant | undefined): boolean => {
-  const { state, delivery } = request;
-  return state === "received" && (delivery?.sentAt ?? intentAt) === intentAt && delivery?.shipment === undefined;
-};
 
 /** Whether an IdP may still process an unanswered call: the job then compensates again, when it is over. */
 const mayBeginLate = (responses: OptionsResponses, { idps }: ConnectorDeps): boolean =>
@@ -74,32 +69,21 @@ async function withIdpStates(
 }
 
 /**
- * Saves a request from its create handler. Returns undefined if the create took too long, or if the job has taken the
- * request over: the handler stops, and the job continues.
+ * Saves a request from its create handler before the order. Throws Fault `unavailable` if the create took too long, if
+ * the job has taken the request over, or if storage is not responding.
  * @param options as for `RequestStore.save`
  */
 export async function saveFromHandler(
   loaded: LoadedRequest,
-  changes: Changes & Required<Pick<Changes, "request">>,
-  deps: Pick<ConnectorDeps, "requests" | "now" | "intervals">,
+  changes: Changes,
+  { requests, now, intervals }: Pick<ConnectorDeps, "requests" | "now" | "intervals">,
   options?: Parameters<ConnectorDeps["requests"]["save"]>[2],
-): Promise<LoadedRequest | undefined> {
-  const { createdAt } = loaded.request;
-  if (deps.now() > plus(createdAt, deps.intervals.createMs)) return undefined;
-  return deps.requests.save(loaded, changes, options);
-}
-
-/**
- * Compensates at the IdPs for security keys whose rows could not be written, because the job cannot find these
- * registrations. Returns the fault for the caller.
- */
-export async function compensateTooLate(
-  requestId: string,
-  keys: readonly SecurityKey[],
-  deps: ConnectorDeps,
-): Promise<Fault> {
-  const compensated = await toResult(compensateAtIdps(requestId, keys, deps));
-  if ("error" in compensated)
-    deps.log.warn("compensation_failed", { credentialRequestId: requestId, error: compensated.error });
-  return tooLateFault();
+): Promise<LoadedRequest> {
+  const isInTime = now() <= plus(loaded.request.createdAt, intervals.createMs);
+  if (!isInTime) throw tooLateFault();
+  const saved = await requests.save(loaded, changes, options).catch((error: unknown) => {
+    throw isUnavailable(error) ? storageFault(error) : error;
+  });
+  if (saved === undefined) throw tooLateFault();
+  return saved;
 }

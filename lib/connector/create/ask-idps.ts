@@ -1,117 +1,82 @@
-import pLimit from "p-limit";
 import { Fault, invalidRequest } from "../../platform/fault.ts";
 import { PeerFailure } from "../../platform/peer-failure.ts";
-import type { Instant } from "../../platform/time.ts";
+import { plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { internalFault, unauthorizedFault, unavailableFault } from "../faults.ts";
+import { internalFault, peerFault, tooLateFault } from "../faults.ts";
 import type { Idp } from "../idp/contract.ts";
 import { optionsRequestOf, unusableOptions } from "../idp/creation-options.ts";
-import { idpName } from "../model/peer-names.ts";
-import type { Credential, SecurityKey } from "../model/security-key.ts";
-import type { Challenge } from "../model/webauthn.ts";
+import type { LoadedRequest } from "../model/loaded-request.ts";
 import { isNoToken } from "../peers/access-token.ts";
 import type { OptionsResponses } from "../recovery/compensate.ts";
 import { challengeProblem, endsBeforePoll, isShortened } from "./check-challenge.ts";
 import { notConfigured } from "./check-request.ts";
 import type { RequestDraft } from "./draft.ts";
-
-/** Why there are no usable creation options: the IdP failed or is not configured, or its challenge is unsuitable. */
-type AskFailure =
-  | { readonly idp: Idp; readonly error: unknown }
-  | { readonly unsuitable: string }
-  | { readonly notConfigured: { readonly keyId: string; readonly index: number } };
+import { forEachLimited } from "./for-each-limited.ts";
 
 /**
  * Asks the IdP of each credential for creation options, with limited concurrency. Starts no further calls after the
- * first failure.
- * @param until time after which no call is started
- * @returns the responses, and the first failure
+ * first failure or when the time of the create is over, and throws the Fault of the first failure when all have ended.
+ * @param responses gets each challenge, and which calls were not answered
  */
 export async function askIdps(
-  requestId: string,
-  keys: readonly SecurityKey[],
-  until: Instant,
+  { request, keys }: LoadedRequest,
+  pathOf: RequestDraft["pathOf"],
+  responses: OptionsResponses,
   deps: Pick<ConnectorDeps, "idps" | "intervals" | "concurrency" | "now" | "log">,
-): Promise<{ readonly responses: OptionsResponses; readonly failure?: AskFailure }> {
+): Promise<void> {
   const { idps, intervals, concurrency, now } = deps;
-  const limit = pLimit(concurrency);
-  const responses = new Map<Credential, Challenge | "unanswered">();
-  let failure: AskFailure | undefined;
-  const logDoubts = doubtLogger(requestId, deps);
-  /** Logs what an administrator of the IdP must correct: it concerns every caller. */
-  const refuse = (reason: AskFailure, idp: string, detail: string | undefined): void => {
-    if (failure === undefined) deps.log.warn("idp_options_refused", { credentialRequestId: requestId, idp, detail });
-    failure ??= reason;
+  const until = plus(request.createdAt, intervals.createMs);
+  const logged = new Set<string>();
+  /** Logs a warning for an administrator of the IdP, once for all its credentials. */
+  const warn = (event: string, idp: Idp, fields: object): void => {
+    if (logged.has(`${event} ${idp.id}`)) return;
+    logged.add(`${event} ${idp.id}`);
+    deps.log.warn(event, { credentialRequestId: request.id, idp: idp.id, ...fields });
   };
-  const ask = async (key: SecurityKey, index: number, credential: Credential): Promise<void> => {
-    const { id: keyId } = key;
-    if (failure !== undefined) return;
+  const credentials = keys.flatMap(key => key.credentials.map((credential, index) => ({ key, index, credential })));
+  await forEachLimited(credentials, concurrency, async ({ key, index, credential }) => {
     const idp = idps.get(credential.idpId);
     if (idp === undefined) {
       // The IdP file was reloaded after the request was validated.
-      failure = { notConfigured: { keyId, index } };
-      return;
+      const path = pathOf({ field: "idp", keyId: key.id, index });
+      throw invalidRequest([{ path, reason: notConfigured }]);
     }
-    if (now() > until) {
-      const detail = "The identity providers took too long.";
-      failure = { idp, error: new PeerFailure(idpName(idp.id), "creation options", "unanswered", { detail }) };
-      return;
-    }
+    if (now() > until) throw tooLateFault();
     // A running call is not aborted with the others: its answer is needed to compensate the registration that it
     // begins.
     const signal = AbortSignal.timeout(intervals.idpCallMs);
-    try {
-      const challenge = await idp.creationOptions(optionsRequestOf(requestId, keyId, index, credential), signal);
-      // An unusable challenge is kept too: its IdP state is needed to compensate the registration.
-      responses.set(credential, challenge);
-      const unsuitable = challengeProblem(challenge, key, idp, deps);
-      if (unsuitable !== undefined) refuse({ unsuitable }, idp.id, unsuitable);
-      logDoubts(idp.id, challenge, key);
-    } catch (error) {
+    const options = optionsRequestOf(request.id, key.id, index, credential);
+    const challenge = await idp.creationOptions(options, signal).catch((error: unknown) => {
       if (error instanceof PeerFailure && error.kind === "unanswered") responses.set(credential, "unanswered");
-      if (error instanceof PeerFailure && error.code === unusableOptions) refuse({ idp, error }, idp.id, error.detail);
-      failure ??= { idp, error };
-    }
-  };
-  await Promise.all(
-    keys.flatMap(key => key.credentials.map((credential, index) => limit(ask, key, index, credential))),
-  );
-  return { responses, ...(failure && { failure }) };
+      if (isUnusable(error)) warn("idp_options_refused", idp, { detail: error.detail });
+      throw idpFault(error, idp);
+    });
+    // An unusable challenge is kept too: its IdP state is needed to compensate the registration.
+    responses.set(credential, challenge);
+    const { expiresAt, askedExpiry } = challenge;
+    if (isShortened(challenge)) warn("challenge_shortened", idp, { expiresAt, askedExpiry });
+    if (endsBeforePoll(challenge, key, deps)) warn("challenge_before_poll", idp, { expiresAt });
+    const problem = challengeProblem(challenge, key, idp, deps);
+    if (problem === undefined) return;
+    warn("idp_options_refused", idp, { detail: problem });
+    throw new Fault("idp_refused", problem);
+  });
 }
 
-/** Returns a function that logs what is doubtful about a challenge, once for each IdP. */
-function doubtLogger(requestId: string, deps: Pick<ConnectorDeps, "intervals" | "now" | "log">) {
-  const shortened = new Set<string>();
-  const tooEarly = new Set<string>();
-  return (idp: string, challenge: Challenge, key: SecurityKey): void => {
-    const fields = { credentialRequestId: requestId, idp, expiresAt: challenge.expiresAt };
-    if (isShortened(challenge) && !shortened.has(idp)) {
-      shortened.add(idp);
-      deps.log.warn("challenge_shortened", { ...fields, askedExpiry: challenge.askedExpiry });
-    }
-    if (endsBeforePoll(challenge, key, deps) && !tooEarly.has(idp)) {
-      tooEarly.add(idp);
-      deps.log.warn("challenge_before_poll", fields);
-    }
-  };
-}
+const isUnusable = (error: unknown): error is PeerFailure =>
+  error instanceof PeerFailure && error.code === unusableOptions;
 
 /** Returns the fault of a create for which an IdP returned no creation options. */
-export function idpFault(failure: AskFailure, pathOf: RequestDraft["pathOf"]): Fault {
-  if ("notConfigured" in failure) {
-    return invalidRequest([{ path: pathOf({ field: "idp", ...failure.notConfigured }), reason: notConfigured }]);
-  }
-  if ("unsuitable" in failure) return new Fault("idp_refused", failure.unsuitable);
-  const { idp, error } = failure;
+export function idpFault(error: unknown, idp: Pick<Idp, "id">): Fault {
   if (!(error instanceof PeerFailure)) return internalFault(error);
   const peer = `identity provider ${idp.id}`;
   const detail = error.detail === undefined ? "" : `: ${error.detail}`;
   // Also if it counts as unanswered, because the IdP did not remove what it had begun.
-  if (error.code === unusableOptions)
+  if (isUnusable(error))
     return new Fault("idp_refused", `The creation options of the ${peer} are not usable${detail}`, { cause: error });
   if (concernsCredential(error))
     return new Fault("idp_refused", `The ${peer} refused the credential${detail}`, { cause: error });
-  return error.kind === "unauthorized" ? unauthorizedFault(error, peer) : unavailableFault(error, { peer });
+  return peerFault(error, { peer });
 }
 
 /**

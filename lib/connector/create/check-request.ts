@@ -1,10 +1,9 @@
 import { Fault, invalidRequest, type Problem } from "../../platform/fault.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import type { Idps } from "../idp/contract.ts";
 import { isUsable } from "../model/credential.ts";
 import { isForSameUser } from "../model/revocation.ts";
 import { isMailable, isOnSite } from "../model/security-key.ts";
-import type { PartialDraft, RequestDraft } from "./draft.ts";
+import type { DraftLocation, RequestDraft } from "./draft.ts";
 
 /** What the deployment's settings say about requests. */
 type SettingDeps = Pick<ConnectorDeps, "idps" | "pinMailDomains" | "pinMinLength" | "rfpr">;
@@ -24,13 +23,36 @@ export function checkRequest(draft: RequestDraft, deps: SettingDeps): void {
   }
 }
 
-/** Returns the problems of a request by the deployment's settings: enrollment, IdPs, PIN email domains, PIN length. */
-export const requestProblems = (draft: PartialDraft, deps: SettingDeps): readonly Problem[] => [
-  ...enrollmentProblems(draft, deps.rfpr),
-  ...idpProblems(draft, deps.idps),
-  ...pinMailProblems(draft, deps.pinMailDomains),
-  ...pinLengthProblems(draft, deps.pinMinLength),
-];
+/** Returns the problems of a request by the deployment's settings: enrollment, IdPs, PIN length, PIN email domains. */
+export function requestProblems(
+  { keys, emailsTo, pathOf }: RequestDraft,
+  { idps, pinMailDomains, pinMinLength, rfpr }: SettingDeps,
+): readonly Problem[] {
+  // By path, because security keys of one item share its fields.
+  const problems = new Map<string, Problem>();
+  const refuse = (location: DraftLocation, reason: string): void => {
+    const path = pathOf(location);
+    problems.set(path, { path, reason });
+  };
+  if (rfpr === undefined && keys.some(isOnSite))
+    refuse({ field: "authenticators" }, "are not served: this deployment has no enrollment service");
+  for (const { id: keyId, credentials, pinRequest } of keys) {
+    for (const [index, { idpId = idps.defaultId, relyingPartyId }] of credentials.entries()) {
+      const idp = idps.get(idpId);
+      if (idp === undefined) refuse({ field: "idp", keyId, index }, notConfigured);
+      else if (relyingPartyId !== undefined && relyingPartyId !== idp.defaultRelyingPartyId)
+        refuse({ field: "relyingParty", keyId, index }, "is not the identity provider's relying party");
+    }
+    if (pinRequest !== undefined && pinRequest.length < pinMinLength)
+      refuse({ field: "pinLength", keyId }, `must be at least ${pinMinLength}, the shortest PIN of this deployment`);
+  }
+  for (const [index, address] of emailsTo.entries())
+    if (!isMailable(address, pinMailDomains))
+      refuse({ field: "emailTo", index }, "is not in a domain that PIN emails may go to");
+  return [...problems.values()];
+}
+
+export const notConfigured = "is not a configured identity provider";
 
 /**
  * Returns every limit of the delivery service that a request exceeds, in the order in which the service checks them
@@ -57,52 +79,6 @@ export function deliveryLimitViolations({ recipient, shipment }: Pick<RequestDra
     return length > maxLength ? [{ code: "validation_error", message, path }] : [];
   });
 }
-
-/** Returns a problem if the request has authenticators and the deployment has no enrollment service. */
-const enrollmentProblems = ({ keys, pathOf }: PartialDraft, rfpr: ConnectorDeps["rfpr"]): readonly Problem[] =>
-  rfpr === undefined && keys.some(isOnSite)
-    ? [
-        {
-          path: pathOf({ field: "authenticators" }),
-          reason: "are not served: this deployment has no enrollment service",
-        },
-      ]
-    : [];
-
-/** Returns a problem for each field with a PIN that is shorter than the deployment allows. */
-function pinLengthProblems({ keys, pathOf }: PartialDraft, minLength: number): readonly Problem[] {
-  const short = keys.filter(({ pinRequest }) => pinRequest !== undefined && pinRequest.length < minLength);
-  const paths = new Set(short.map(({ id }) => pathOf({ field: "pinLength", keyId: id })));
-  return [...paths].map(path => ({
-    path,
-    reason: `must be at least ${minLength}, the shortest PIN of this deployment`,
-  }));
-}
-
-/** Returns a problem for each credential whose IdP is not configured, or whose relying party is not that of the IdP. */
-function idpProblems({ keys, pathOf }: PartialDraft, idps: Idps): readonly Problem[] {
-  const found = keys.flatMap(({ id: keyId, credentials }) =>
-    credentials.flatMap(({ idpId, relyingPartyId }, index): Problem[] => {
-      const idp = idps.get(idpId ?? idps.defaultId);
-      if (idp === undefined) return [{ path: pathOf({ field: "idp", keyId, index }), reason: notConfigured }];
-      if (relyingPartyId === undefined || relyingPartyId === idp.defaultRelyingPartyId) return [];
-      const path = pathOf({ field: "relyingParty", keyId, index });
-      return [{ path, reason: "is not the identity provider's relying party" }];
-    }),
-  );
-  // The security keys of one item share its fields, so each path is reported once.
-  return [...new Map(found.map(problem => [problem.path, problem])).values()];
-}
-
-export const notConfigured = "is not a configured identity provider";
-
-/** Returns a problem for each address of a create that no PIN email may go to. */
-const pinMailProblems = ({ emailsTo, pathOf }: PartialDraft, domains: readonly string[]): readonly Problem[] =>
-  emailsTo.flatMap((email, index) =>
-    isMailable(email, domains)
-      ? []
-      : [{ path: pathOf({ field: "emailTo", index }), reason: "is not in a domain that PIN emails may go to" }],
-  );
 
 type Deps = Pick<ConnectorDeps, "requests" | "idps">;
 

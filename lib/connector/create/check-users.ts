@@ -44,33 +44,34 @@ export async function checkUser(
   const query = { userId, newCredentials: asksOptions ? undefined : keys.length };
   const found = (await idp.checkUser?.(query, signal).catch(error => [unchecked(error)])) ?? [];
   const reasons = found.filter(({ code }) => code === rightMissing).map(({ message }) => message);
-  if (reasons.length > 0 && !logged.has(idp)) log.warn("idp_right_missing", { idp: idp.id, reasons });
-  if (reasons.length > 0) logged.add(idp);
+  if (reasons.length > 0 && !logged.has(idp)) {
+    logged.add(idp);
+    log.warn("idp_right_missing", { idp: idp.id, reasons });
+  }
   return found;
 }
 
 /**
- * Returns the fault of a create if an IdP is known to refuse a credential of one of its users. A check without an
- * answer within `userCheckMs` refuses nothing: the creation options decide.
+ * Throws Fault `idp_refused` if an IdP is known to refuse a credential of one of the users. A check without an answer
+ * within `userCheckMs` refuses nothing: the creation options decide.
  */
-export async function findRefusedUser(
-  users: readonly OrderedUser[],
+export async function checkUsers(
+  keys: Parameters<typeof usersOf>[0],
   pathOf: RequestDraft["pathOf"],
-  deps: Pick<ConnectorDeps, "idps" | "concurrency" | "intervals" | "log">,
-): Promise<Fault | undefined> {
-  const limit = pLimit(deps.concurrency);
+  { idps, concurrency, intervals, log }: Pick<ConnectorDeps, "idps" | "concurrency" | "intervals" | "log">,
+): Promise<void> {
   let refused: Fault | undefined;
-  const check = async (user: OrderedUser, signal: AbortSignal): Promise<void> => {
-    const idp = deps.idps.get(user.idpId);
-    if (idp === undefined || refused !== undefined || signal.aborted) return;
-    const found = await checkUser(user, idp, { signal, asksOptions: true }, deps);
-    const problem = found.find(({ effect }) => effect === "refused");
-    const message = `The identity provider ${idp.id} would refuse the credential: ${pathOf(user.at)} ${problem?.message}.`;
-    if (problem !== undefined) refused ??= new Fault("idp_refused", message);
-  };
-  const checks = (signal: AbortSignal) => Promise.all(users.map(user => limit(check, user, signal)));
-  await withTimeout(deps.intervals.userCheckMs, checks).catch((error: unknown) => {
+  const checks = (signal: AbortSignal) =>
+    pLimit(concurrency).map(usersOf(keys, idps.defaultId), async user => {
+      const idp = idps.get(user.idpId);
+      if (idp === undefined || refused !== undefined || signal.aborted) return;
+      const found = await checkUser(user, idp, { signal, asksOptions: true }, { log });
+      const problem = found.find(({ effect }) => effect === "refused");
+      const message = `The identity provider ${idp.id} would refuse the credential: ${pathOf(user.at)} ${problem?.message}.`;
+      if (problem !== undefined) refused ??= new Fault("idp_refused", message);
+    });
+  await withTimeout(intervals.userCheckMs, checks).catch((error: unknown) => {
     if (!(error instanceof DOMException)) throw error;
   });
-  return refused;
+  if (refused !== undefined) throw refused;
 }

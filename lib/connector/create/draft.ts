@@ -1,5 +1,9 @@
 import type { Caller } from "../../platform/caller.ts";
-import { type Instant, plus } from "../../platform/time.ts";
+import { type Now, plus } from "../../platform/time.ts";
+import type { Idps } from "../idp/contract.ts";
+import type { Claim } from "../model/idempotency.ts";
+import type { Intervals } from "../model/intervals.ts";
+import type { RequestValues } from "../model/loaded-request.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import { type Credential, hasPinMail, type SecurityKey } from "../model/security-key.ts";
 
@@ -46,25 +50,22 @@ export function newRequestId(random: (bytes: number) => Uint8Array): string {
  * intent (C6).
  */
 export function receivedRequest(
-  draft: RequestDraft,
+  id: string,
+  { origin, recipient, emailsTo, shipment, keys, replaces }: RequestDraft,
+  { claim, createdBy }: { readonly claim?: Claim; readonly createdBy?: Caller },
   {
-    id,
-    claim,
-    createdBy,
     now,
-    receivedMaxAgeMs,
-    defaultIdp,
+    intervals,
+    idps,
   }: {
-    id: string;
-    claim?: string | undefined;
-    createdBy?: Caller | undefined;
-    now: Instant;
-    receivedMaxAgeMs: number;
-    defaultIdp: string;
+    readonly now: Now;
+    readonly intervals: Pick<Intervals, "receivedMaxAgeMs">;
+    readonly idps: Pick<Idps, "defaultId">;
   },
-): { request: CredentialRequest; keys: readonly SecurityKey[] } {
-  const { origin, recipient, emailsTo, shipment, keys, replaces } = draft;
-  const createEndsAt = plus(now, receivedMaxAgeMs);
+): RequestValues {
+  // A claim is judged by its age, so the time limit of the create starts with the claim.
+  const createdAt = claim?.claimedAt ?? now();
+  const createEndsAt = plus(createdAt, intervals.receivedMaxAgeMs);
   return {
     request: {
       recipient,
@@ -72,10 +73,10 @@ export function receivedRequest(
       ...(shipment && { shipment }),
       id,
       origin,
-      ...(claim !== undefined && { claim }),
+      ...(claim && { claim: claim.scope }),
       ...(createdBy && { createdBy }),
       state: "received",
-      createdAt: now,
+      createdAt,
       due: { queue: "reconcile", at: createEndsAt },
       ...(replaces && { replaces, replaceDue: { queue: "replace", at: createEndsAt } }),
       attempts: 0,
@@ -83,11 +84,7 @@ export function receivedRequest(
     keys: keys.map(key => ({
       ...key,
       state: "processing",
-      credentials: key.credentials.map(({ idpId = defaultIdp, ...credential }) => ({
-        ...credential,
-        idpId,
-        state: "processing",
-      })),
+      credentials: key.credentials.map(credential => ({ idpId: idps.defaultId, ...credential, state: "processing" })),
       mail: { state: hasPinMail(key) ? "waiting" : "none", number: 0 },
       ...(origin === "v1_shipment" && { ofShipmentV1: true }),
     })),
@@ -99,11 +96,3 @@ export interface CreatedIds {
   readonly requestId: string;
   readonly shipmentId?: string;
 }
-
-/** The fields of a request that the settings of the deployment can refuse. */
-export type PartialDraft = Pick<RequestDraft, "emailsTo" | "pathOf"> & {
-  readonly keys: readonly (Pick<RequestDraft["keys"][number], "id" | "provisioning"> & {
-    readonly credentials: readonly Omit<RequestDraft["keys"][number]["credentials"][number], "userId">[];
-    readonly pinRequest?: { readonly length: number };
-  })[];
-};

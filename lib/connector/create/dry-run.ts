@@ -65,7 +65,7 @@ async function checkAtIdp(
   // The IdP's own refusal says less than the check that found its reason.
   if (asked === undefined || checked.some(({ effect }) => effect === "refused")) return checked;
   if ("error" in asked) {
-    const { kind, message } = idpFault({ idp, error: asked.error }, ({ field }) => field);
+    const { kind, message } = idpFault(asked.error, idp);
     const problem = kind === "idp_refused" ? refusal("options_refused", `is refused: ${message}`) : notChecked(message);
     return [...checked, problem];
   }

@@ -1,10 +1,10 @@
 import { createHash, createHmac } from "node:crypto";
 import * as z from "zod";
 import type { Caller } from "../../platform/caller.ts";
-import { type Fault, faultKinds } from "../../platform/fault.ts";
+import { omitUndefined } from "../../platform/collections.ts";
+import { faultKinds } from "../../platform/fault.ts";
 import { type Immutable, storedInstant } from "../../platform/stored.ts";
-import { between, type Instant } from "../../platform/time.ts";
-import type { CredentialRequest } from "./request.ts";
+import { type CredentialRequest, shipmentIdOf } from "./request.ts";
 
 const text = z.string();
 
@@ -19,14 +19,11 @@ export const claimSchema = () =>
     claimedAt: storedInstant,
     /** The time from which the Idempotency-Key may be used again. */
     endsAt: storedInstant,
-    /**
-     * The outcome of the create (C6). Absent while the call runs, and after a crash. `unreconciled`: the order was not
-     * answered, and the request's row decides. `erased`: the request was erased, and with it the answer.
-     */
+    /** What the create came to (C6). Absent while the call runs, and where only the row of the request says it. */
     answer: z
       .union([
         z.object({ created: z.object({ requestId: text, shipmentId: text.exactOptional() }) }),
-        /** What of a refusal is stored, so that a repeat gets the same response. */
+        /** What is stored of a refusal, so that a repeat gets the same response. */
         z.object({
           refused: z.object({
             kind: z.enum(faultKinds),
@@ -35,30 +32,11 @@ export const claimSchema = () =>
             problems: z.array(z.object({ path: text, reason: text, code: text.exactOptional() })).exactOptional(),
           }),
         }),
-        z.literal(["unreconciled", "erased"]),
       ])
       .exactOptional(),
   });
 export type Claim = Immutable<z.output<ReturnType<typeof claimSchema>>>;
-export type KeptAnswer = NonNullable<Claim["answer"]>;
-type KeptRefusal = Extract<KeptAnswer, { readonly refused: unknown }>["refused"];
-
-/** Returns what is stored of a refusal. */
-export const toKeptRefusal = ({ kind, message, data, problems }: Fault): KeptRefusal => ({
-  kind,
-  message,
-  ...(data && { data }),
-  ...(problems.length > 0 && { problems }),
-});
-
-/**
- * Returns what is stored of a refusal once its request is removed: the kind and the code. The rest may have a peer's
- * text about a person, who can no longer be found by the request.
- */
-export const withoutPeerText = ({ kind, data }: KeptRefusal): KeptRefusal => {
-  const message = "The first call with this Idempotency-Key was refused; the details were deleted with its request.";
-  return { kind, message, ...(data?.code !== undefined && { data: { code: data.code, message } }) };
-};
+export type Answer = NonNullable<Claim["answer"]>;
 
 /** Returns the scope of an Idempotency-Key: caller, with its subject, and endpoint (G3). */
 export const scopeOf = (
@@ -83,50 +61,34 @@ const sorted = (_: string, value: unknown): unknown =>
     ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
     : value;
 
-type Answered = { readonly is: "answered"; readonly answer: Exclude<KeptAnswer, string> };
+/** The error message of a request whose order was never confirmed. */
+export const neverConfirmedMessage =
+  "The delivery service never confirmed the shipment. Search there for the customer reference before you order again.";
 
-/** The verdict on a claim alone. `look` means that the row of its request decides. */
-type ClaimVerdict = Answered | { readonly is: "free" | "running" | "other_body" | "erased" | "look" };
-
-/**
- * The verdict on a claim by the row of its request.
- * - `free`: nothing was ordered, so the caller that takes over the claim by its ETag may create again
- * - `abandoned`: like `free`, after the row was rewritten by its ETag, so that a handler that still runs fails to write
- *   its order intent
- * - `unreconciled`: the order was sent, and it is not known yet whether it was accepted
- * - `never_confirmed`: the look-up has ended without finding the order
- */
-type RequestVerdict =
-  | Answered
-  | { readonly is: "free" | "abandoned" | "unreconciled" | "cancelled" }
-  | { readonly is: "never_confirmed"; readonly reason: string };
-
-/**
- * Returns the verdict on a stored claim.
- * @param call `runningMs`: age at which a call without an answer counts as stopped
- */
-export function judgeClaim(
-  { endsAt, fingerprint, answer, claimedAt }: Claim,
-  call: { readonly fingerprint: string; readonly now: Instant; readonly runningMs: number },
-): ClaimVerdict {
-  if (endsAt <= call.now) return { is: "free" };
-  if (fingerprint !== call.fingerprint) return { is: "other_body" };
-  if (answer === "erased") return { is: "erased" };
-  if (answer === "unreconciled") return { is: "look" };
-  if (answer !== undefined) return { is: "answered", answer };
-  return { is: between(claimedAt, call.now) > call.runningMs ? "look" : "running" };
+/** Returns what a create came to by the row of its request, which is not `received` any more. */
+export function answerOf(request: CredentialRequest): Answer {
+  const { id: requestId, state, shipment } = request;
+  const shipmentId = shipmentIdOf(request);
+  if (shipment === undefined || shipmentId !== undefined) return { created: omitUndefined({ requestId, shipmentId }) };
+  const data = { credential_request_id: requestId };
+  return state === "cancelled"
+    ? { refused: { kind: "conflict", message: "The request of this Idempotency-Key was cancelled.", data } }
+    : { refused: { kind: "internal", message: neverConfirmedMessage, data } };
 }
 
-/** Returns the verdict on the request of a claim whose create handler failed or stopped. */
-export function judgeRequest(request: CredentialRequest | undefined): RequestVerdict {
-  if (request === undefined || request.neverSent === true) return { is: "free" };
-  const { id, state, delivery } = request;
-  if (state === "received") return { is: delivery?.sentAt === undefined ? "abandoned" : "unreconciled" };
-  if (request.shipment !== undefined && delivery?.shipment === undefined) {
-    if (state === "cancelled") return { is: "cancelled" };
-    return { is: "never_confirmed", reason: request.errorMessage ?? "The order was never confirmed." };
-  }
-  const shipmentId = delivery?.shipment?.id;
-  return { is: "answered", answer: { created: { requestId: id, ...(shipmentId !== undefined && { shipmentId }) } } };
+/**
+ * Returns what a claim keeps once its request is removed. Of a refusal only the kind and the code: the rest may have a
+ * peer's text about a person, who can no longer be found by the request.
+ */
+export function answerOfRemoved({ answer }: Claim, request: CredentialRequest): Answer | undefined {
+  if (answer === undefined) return request.neverSent === true ? undefined : answerOf(request);
+  if ("created" in answer) return answer;
+  const { kind, data } = answer.refused;
+  const message = "The first call with this Idempotency-Key was refused; the details were deleted with its request.";
+  return { refused: { kind, message, ...(data?.code !== undefined && { data: { code: data.code, message } }) } };
 }
-export type FinalVerdict = Exclude<ClaimVerdict | RequestVerdict, { readonly is: "look" | "abandoned" }>;
+
+/** What a claim keeps of a request that was erased. */
+export const answerOfErased: Answer = {
+  refused: { kind: "conflict", message: "The request of this Idempotency-Key was erased." },
+};

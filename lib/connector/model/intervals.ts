@@ -18,7 +18,7 @@ export const fixedIntervals = {
   mailCallMs: seconds(30),
   /** A sink must respond at once. At most 15 seconds: a run of the event timer must end before the next one begins. */
   eventCallMs: seconds(10),
-  /** A create with all its calls. Callers get no response from the platform after 230 seconds. */
+  /** A create with all its calls before the order. Callers get no response from the platform after 230 seconds. */
   createMs: seconds(150),
   /** An older order intent is not sent: a suspended process would order while a job looks the order up. */
   orderIntentMaxAgeMs: seconds(10),
@@ -64,8 +64,6 @@ export const fixedIntervals = {
   staleRowMs: minutes(10),
   /** Age at which an index row of no request is removed: its create has ended. */
   orphanRowMs: hours(1),
-  /** Age at which a call with an Idempotency-Key and without a response counts as crashed: its create has ended. */
-  claimRunningMs: minutes(5),
   /** How long an Idempotency-Key is stored: longer than its order is looked up. */
   claimKeptMs: days(7),
   /** Time budget of a job that a call started: its caller waits for the response. */

@@ -10,7 +10,7 @@ import { idpStatePurpose, openSealed } from "../storage/sealed.ts";
  * What a create got from the IdPs for its credentials: a challenge, or no response, after which the IdP may have begun
  * a registration. A credential whose IdP was not called or refused is not in it.
  */
-export type OptionsResponses = ReadonlyMap<Credential, Challenge | "unanswered">;
+export type OptionsResponses = Map<Credential, Challenge | "unanswered">;
 
 /**
  * Removes the authenticators of these security keys at the pre-registration API and their registrations at the IdPs.

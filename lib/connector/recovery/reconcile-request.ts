@@ -1,7 +1,8 @@
 import { between, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { neverConfirmedMessage, unconfirmedMessage } from "../faults.ts";
+import { unconfirmedMessage } from "../faults.ts";
 import { hasProgressed } from "../model/credential.ts";
+import { neverConfirmedMessage } from "../model/idempotency.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import { postponeRequest, withPollDue } from "../model/next-due.ts";
 import { deliveryService } from "../model/peer-names.ts";

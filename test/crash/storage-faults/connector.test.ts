@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createBodyV2 } from "../../../lib/connector/api/body-to-draft.ts";
 import { cancelRequest } from "../../../lib/connector/cancel/cancel-request.ts";
-import { createOnce } from "../../../lib/connector/create/create-request.ts";
+import { createRequest } from "../../../lib/connector/create/create-request.ts";
 import { resendPin } from "../../../lib/connector/pin/resend-pin.ts";
 import { openTables } from "../../../lib/platform/tables/tables.ts";
 import { days, minutes } from "../../../lib/platform/time.ts";
@@ -38,7 +38,7 @@ interface Order {
 }
 
 const create = ({ context }: TestConnector, { body, email }: Order) =>
-  createOnce(
+  createRequest(
     createBodyV2.parse(body),
     { caller: { kind: "tenant", application: "app" }, idempotencyKey: email },
     context,

@@ -19,6 +19,7 @@ import type { Challenge } from "../../../lib/connector/model/webauthn.ts";
 import type { Run } from "../../../lib/connector/runs/run.ts";
 import type { DueEntry } from "../../../lib/connector/storage/due-index.table.ts";
 import type { Fetch } from "../../../lib/platform/call-peer.ts";
+import type { Caller } from "../../../lib/platform/caller.ts";
 import { Fault } from "../../../lib/platform/fault.ts";
 import type { Reply } from "../../../lib/platform/http/call.ts";
 import { createLog } from "../../../lib/platform/log.ts";
@@ -31,6 +32,9 @@ import type { Limits } from "../host/limits.ts";
 import { type CallCounter, type CallCounts, countedBlobs, createCallCounter } from "../storage/call-counter.ts";
 import { type FreshStorage, freshStorage, patientLimits } from "../storage/fresh-storage.ts";
 import { resetPeers } from "./reset-peers.ts";
+
+/** Who creates the requests of tests. */
+export const caller: Caller = { kind: "api_token", application: "tests" };
 
 /** A connector without a host: its verbs over real storage and real peers, with a clock that only the test moves. */
 export interface TestConnector {
@@ -144,7 +148,7 @@ function connect(peers: Peers, storage: FreshStorage, clock: Clock, options: Con
     if (loaded === undefined) throw new Error(`there is no credential request ${requestId}`);
     return loaded;
   };
-  const order = async (body: unknown = orderBody()) => createRequest(createBodyV2.parse(body), {}, context);
+  const order = async (body: unknown = orderBody()) => createRequest(createBodyV2.parse(body), { caller }, context);
   const runShipments = (mode: Run["mode"] = "on_demand") => processShipments(mode, context);
   const runCredentials = (mode: Run["mode"] = "on_demand") => processCredentialRequests(mode, context);
   const runJobs = async () => {

@@ -1,5 +1,5 @@
 import { createBodyV2 } from "../../../../lib/connector/api/body-to-draft.ts";
-import { createOnce } from "../../../../lib/connector/create/create-request.ts";
+import { createRequest } from "../../../../lib/connector/create/create-request.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
 import { authenticator, mixedBody, onSiteBody } from "../../../support/connector/on-site.ts";
 import { orderBody, type TestConnector } from "../../../support/connector/test-connector.ts";
@@ -70,7 +70,7 @@ export async function submit(order: Order, { context }: TestConnector): Promise<
     if (order.requestId !== requestId) order.otherRequestIds.push(requestId);
   };
   try {
-    const created = await createOnce(
+    const created = await createRequest(
       createBodyV2.parse(order.body),
       { caller, idempotencyKey: order.idempotencyKey },
       context,

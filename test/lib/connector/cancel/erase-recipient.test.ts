@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createBodyV2 } from "../../../../lib/connector/api/body-to-draft.ts";
 import { eraseRecipient, type RecipientName } from "../../../../lib/connector/cancel/erase-recipient.ts";
-import { createOnce } from "../../../../lib/connector/create/create-request.ts";
+import { createRequest } from "../../../../lib/connector/create/create-request.ts";
 import { personList } from "../../../../lib/connector/model/request-lists.ts";
 import { requestLists } from "../../../../lib/connector/storage/lists.table.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
@@ -26,7 +26,7 @@ import { altered, type Body } from "../api/bodies.ts";
 const peers = await peersOfFile();
 
 const once = { caller: { kind: "api_token", application: "one" }, idempotencyKey: "key-1" } as const;
-const create = ({ context }: TestConnector, body: Body) => createOnce(createBodyV2.parse(body), once, context);
+const create = ({ context }: TestConnector, body: Body) => createRequest(createBodyV2.parse(body), once, context);
 
 /** Processes everything, so that the request is complete. */
 async function completed(connector: TestConnector, { requestId }: { requestId: string }): Promise<string> {

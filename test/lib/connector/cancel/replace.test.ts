@@ -3,7 +3,7 @@ import { createBodyV2 } from "../../../../lib/connector/api/body-to-draft.ts";
 import { listSecurityKeys } from "../../../../lib/connector/api/list-security-keys.ts";
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
 import { eraseRecipient } from "../../../../lib/connector/cancel/erase-recipient.ts";
-import { createOnce } from "../../../../lib/connector/create/create-request.ts";
+import { createRequest } from "../../../../lib/connector/create/create-request.ts";
 import { dryRun } from "../../../../lib/connector/create/dry-run.ts";
 import type { CloudEvent } from "../../../../lib/connector/events/cloud-event-schemas.ts";
 import { followCreate } from "../../../../lib/connector/jobs/follow-replacement.ts";
@@ -353,7 +353,7 @@ describe("a replaced key is refused", () => {
     const { connector, old, users } = await active();
     const [user = ""] = users;
     const once = (body: unknown) =>
-      createOnce(createBodyV2.parse(body), { caller, idempotencyKey: "key-1" }, connector.context);
+      createRequest(createBodyV2.parse(body), { caller, idempotencyKey: "key-1" }, connector.context);
     expect(await refusalOf(once(instead(old, [[newUser()]])))).toMatchObject({ status: 400 });
     const body = instead(old, [[user]]);
     const { requestId } = await once(body);

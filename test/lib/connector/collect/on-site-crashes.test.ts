@@ -91,9 +91,8 @@ describe("a create handler that dies at any of its calls", () => {
     // After the order intent it is not known whether the order was sent, so it is looked up; from the order on it is found.
     expect(statesAt(found, "delivery.createShipment")).toEqual(["failed"]);
     expect(statesAt(found, "fprshipments.insert")).toEqual(["complete"]);
-    // New rows, keys, start; the order intent is in the row of the request alone.
-    expect(statesAt(found, "credentialrequests.transact")).toEqual(["none", "failed", "complete"]);
-    expect(statesAt(found, "credentialrequests.replace")).toEqual(["failed"]);
+    // New rows, keys, keys and order intent, start.
+    expect(statesAt(found, "credentialrequests.transact")).toEqual(["none", "failed", "failed", "complete"]);
     expect(statesAt(found, "none")).toEqual(["complete"]);
   });
 

@@ -7,6 +7,7 @@ import { changedKeys, changedShipment, withPort } from "../../../support/connect
 import { usersOf } from "../../../support/connector/in-a-state.ts";
 import {
   type ConnectorOptions,
+  caller,
   newUser,
   orderBody,
   peersOfFile,
@@ -522,7 +523,7 @@ describe("a shipment that the service does not know", () => {
 
   test("and that is alone in its runs does not stop the activation of other version 1 shipments", async () => {
     const connector = await testConnector(peers);
-    const waiting = await createRequest(createShipmentBodyV1.parse(shipmentBodyV1()), {}, connector.context);
+    const waiting = await createRequest(createShipmentBodyV1.parse(shipmentBodyV1()), { caller }, connector.context);
     peers.entra.fail({ kind: "refuse", method: "POST", path: "/fido2Methods$", status: 503 });
     await connector.runShipments();
     const gone = await ordered({ on: connector });
@@ -540,7 +541,7 @@ describe("a shipment that the service does not know", () => {
     async (_, status) => {
       const { gone, connector } = await missingAlone(1);
       const body = createShipmentBodyV1.parse(shipmentBodyV1());
-      await createRequest(body, {}, connector.context);
+      await createRequest(body, { caller }, connector.context);
       peers.entra.fail({ kind: "refuse", method: "POST", path: "/fido2Methods$", status: 503 });
       await connector.runShipments("on_demand");
       const missing = async () => (await connector.requestRow(gone.requestId)).delivery?.missing?.count;

@@ -66,7 +66,7 @@ describe("the claims of Idempotency-Keys in storage", () => {
     const { store, expectLeft } = await opened();
     const earlier = await store.insert(claim("ab1"));
     if (earlier === undefined) throw new Error("not inserted");
-    const changed = await store.replace(earlier, { ...claim("ab1"), answer: "unreconciled" });
+    const changed = await store.replace(earlier, { ...claim("ab1"), answer: { created: { requestId: "r1" } } });
     expect(await store.release(earlier)).toBe(false);
     expect(changed && (await store.release(changed))).toBe(true);
     await expectLeft(0);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createBodyV2 } from "../../../../lib/connector/api/body-to-draft.ts";
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
-import { createOnce } from "../../../../lib/connector/create/create-request.ts";
+import { createRequest } from "../../../../lib/connector/create/create-request.ts";
 import type { CreatedIds } from "../../../../lib/connector/create/draft.ts";
 import { scopeOf } from "../../../../lib/connector/model/idempotency.ts";
 import type { DeliveryService } from "../../../../lib/connector/peers/delivery.ts";
@@ -28,7 +28,11 @@ const unknown = "not known whether the shipment was ordered";
 const one: Caller = { kind: "tenant", application: "app", subject: "one" };
 
 const once = async ({ context }: TestConnector, body: unknown, key = "key-1", caller = one): Promise<CreatedIds> => {
-  const { isReplayed, ...ids } = await createOnce(createBodyV2.parse(body), { caller, idempotencyKey: key }, context);
+  const { isReplayed, ...ids } = await createRequest(
+    createBodyV2.parse(body),
+    { caller, idempotencyKey: key },
+    context,
+  );
   return ids;
 };
 
@@ -219,7 +223,7 @@ describe("a create with an Idempotency-Key", () => {
     const { requestId, shipmentId } = await once(noClaims, orderBody());
     expect(shipmentId).toEqual(expect.any(String));
     const error = { message: "storage is away" };
-    expect(noClaims.events("answer_not_saved")).toMatchObject([{ credentialRequestId: requestId, error }]);
+    expect(noClaims.events("claim_not_concluded")).toMatchObject([{ credentialRequestId: requestId, error }]);
 
     peers.delivery.resetRequests();
     const nothing = connector.anotherInstance({ ports: context => unstored(context, ["requests", "claims"]) });
@@ -371,6 +375,27 @@ describe("a create with an Idempotency-Key that dies on the way", () => {
       "after 13: idempotency.transact": "created",
     });
   });
+
+  test.each([
+    ["in its order", "delivery.createShipment", [20, 30, 20], ["5", "20", "20", "500"]],
+    ["before its order", "credentialrequests.transact", [40, 60, 49, 1], ["5", "40", "50", "1", "created"]],
+  ] as const)(
+    "%s asks a caller to wait as long again as it has run, until its outcome can be told",
+    async (_, step, advances, expected) => {
+      const connector = await testConnector(peers);
+      const dying = crashing(step, "before");
+      const body = withoutPins(orderBody());
+      void once(connector.anotherInstance(dying.options), body);
+      await dying.died;
+      const repeats: string[] = [];
+      for (const seconds of [0, ...advances]) {
+        connector.advance(seconds * 1000);
+        const repeat = await once(connector, body).catch((error: unknown) => refusalOf(Promise.reject(error)));
+        repeats.push("requestId" in repeat ? "created" : (repeat.headers?.["retry-after"] ?? String(repeat.status)));
+      }
+      expect(repeats).toEqual(expected);
+    },
+  );
 
   test.each([
     ["after its claim", "idempotency.transact", "after"],

@@ -251,23 +251,6 @@ describe("a create whose authenticators are not taken", () => {
     expect(ordered()).toBe(0);
   });
 
-  test("is left to the job where the compensation fails, and ends with the reason that the caller got", async () => {
-    const connector = await withCompensation();
-    peers.rfpr.fail({ kind: "refuse", method: "PUT", path: "a-02", status: 400, body: { code: "no", message: "No" } });
-    peers.rfpr.fail({ kind: "refuse", method: "DELETE", path: "a-01", status: 500, times: 3 });
-    expect(await refusalOf(connector.order(onSiteBody([authenticator(), authenticator()])))).toMatchObject({
-      status: 400,
-    });
-    const requestId = await unsettledId(connector);
-    const reason = "The pre-registration API refused authenticator 2: No";
-    expect(await connector.read(requestId)).toMatchObject({ state: "received", error_message: reason });
-    expect(authenticatorsOf(peers, requestId)).toHaveLength(1);
-    connector.advance(minutes(5));
-    await connector.runCredentials("timer");
-    expect(await failedRequest(connector)).toMatchObject({ error_message: reason });
-    expect(authenticatorsOf(peers, requestId)).toEqual([]);
-  });
-
   test("is compensated at the IdPs also if the pre-registration API does not cancel it", async () => {
     const compensated: Parameters<typeof recordCompensated>[0] = [];
     const connector = await withCompensation(compensated);
@@ -383,16 +366,12 @@ describe("a create handler that is delayed", () => {
     },
   );
 
-  test("beyond its time registers no more authenticators, and leaves the compensation to the job", async () => {
+  test("beyond its time registers no more authenticators, and ends", async () => {
     const connector = await testConnector(peers, {
       ports: onChallenge((_, clock) => void clock.advance(150_001)),
     });
     expect(await refusalOf(connector.order(onSiteBody()))).toMatchObject({ status: 503 });
     expect(puts()).toBe(0);
-    const key = await connector.keyRow(await unsettledId(connector), "a-01");
-    expect(key.credentials[0]?.responseKey).toBeUndefined();
-    connector.advance(minutes(5));
-    await connector.runCredentials("timer");
     await failedRequest(connector);
   });
 

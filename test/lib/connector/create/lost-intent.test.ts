@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createBodyV2 } from "../../../../lib/connector/api/body-to-draft.ts";
 import { claimsTable } from "../../../../lib/connector/create/claims.table.ts";
-import { createOnce } from "../../../../lib/connector/create/create-request.ts";
+import { createRequest } from "../../../../lib/connector/create/create-request.ts";
 import type { Challenge } from "../../../../lib/connector/model/webauthn.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
 import { PeerFailure } from "../../../../lib/platform/peer-failure.ts";
@@ -24,7 +24,7 @@ const peers = await peersOfFile();
 const ordered = () => peers.delivery.count("POST", /shipments$/);
 
 const once = ({ context }: TestConnector, body: unknown) =>
-  createOnce(
+  createRequest(
     createBodyV2.parse(body),
     { caller: { kind: "tenant", application: "app" }, idempotencyKey: "key-1" },
     context,

@@ -1,87 +1,43 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
-  type Claim,
+  answerOf,
   fingerprintOf,
-  judgeClaim,
-  judgeRequest,
+  neverConfirmedMessage,
   scopeOf,
 } from "../../../../lib/connector/model/idempotency.ts";
 import type { CredentialRequest } from "../../../../lib/connector/model/request.ts";
-import { minutes, plus } from "../../../../lib/platform/time.ts";
 import { forAll } from "../../../support/for-all.ts";
 
 const now = "2026-01-31T10:00:00.000Z";
-const claim: Claim = {
-  scope: "0f",
-  fingerprint: "ours",
-  requestId: "r1",
-  claimedAt: plus(now, -minutes(5)),
-  endsAt: plus(now, 1),
-};
-const created = { created: { requestId: "r1", shipmentId: "s1" } };
-const refused = { refused: { kind: "delivery_refused", message: "The last name is too long." } } as const;
-
-describe("a claim of an Idempotency-Key", () => {
-  test.each<[string, Partial<Claim>, ReturnType<typeof judgeClaim>]>([
-    [
-      "is free once its time is over, with any content",
-      { endsAt: now, fingerprint: "another", answer: created },
-      { is: "free" },
-    ],
-    ["is never answered to another body", { fingerprint: "another", answer: created }, { is: "other_body" }],
-    [
-      "has no answer to another body once it was erased",
-      { fingerprint: "another", answer: "erased" },
-      { is: "other_body" },
-    ],
-    ["gives the ids again", { answer: created }, { is: "answered", answer: created }],
-    ["gives a refusal again", { answer: refused }, { is: "answered", answer: refused }],
-    ["of an erased request has no answer", { answer: "erased" }, { is: "erased" }],
-    ["that is unreconciled is judged by its request at once", { answer: "unreconciled" }, { is: "look" }],
-    ["without an answer runs for 5 minutes", {}, { is: "running" }],
-    ["without an answer is then judged by its request", { claimedAt: plus(now, -minutes(5) - 1) }, { is: "look" }],
-  ])("%s", (_, changes, verdict) => {
-    const call = { fingerprint: "ours", now, runningMs: minutes(5) };
-    expect(judgeClaim({ ...claim, ...changes }, call)).toEqual(verdict);
-  });
-});
-
-describe("the request of a claim", () => {
+describe("what a create came to by the row of its request", () => {
   const ordered = {
     deliveryType: 1,
     mailingAddress: { streetLine1: "1", postalCode: "1", city: "1", countryCode: "SE" },
   };
   const sent = { sentAt: now };
   const shipped = { ...sent, shipment: { id: "s1", tentative: true } };
+  const ids = { requestId: "r1", shipmentId: "s1" };
 
-  test.each<[string, object | undefined, ReturnType<typeof judgeRequest>]>([
-    ["is created where there is none", undefined, { is: "free" }],
-    ["is created again where nothing was sent", { state: "failed", neverSent: true, delivery: sent }, { is: "free" }],
+  test.each<[string, object, object]>([
+    ["is the request alone if nothing is shipped", { state: "started" }, { created: { requestId: "r1" } }],
     [
-      "is created again where it was left without an order intent",
-      { state: "received", delivery: {} },
-      { is: "abandoned" },
-    ],
-    ["is not created again where the order may exist", { state: "received", delivery: sent }, { is: "unreconciled" }],
-    [
-      "is answered without a shipment once it has started",
-      { state: "started" },
-      { is: "answered", answer: { created: { requestId: "r1" } } },
-    ],
-    [
-      "is answered with its shipment, with any later outcome",
+      "is its shipment, with any later outcome",
       { state: "failed", shipment: ordered, delivery: shipped },
-      { is: "answered", answer: created },
+      { created: ids },
     ],
-    ["was cancelled before it started", { state: "cancelled", shipment: ordered, delivery: sent }, { is: "cancelled" }],
     [
-      "was never confirmed",
-      { state: "failed", shipment: ordered, delivery: sent, errorMessage: "why" },
-      { is: "never_confirmed", reason: "why" },
+      "is a conflict if it was cancelled before its order was confirmed",
+      { state: "cancelled", shipment: ordered, delivery: sent },
+      { refused: { kind: "conflict", data: { credential_request_id: "r1" } } },
     ],
-  ])("%s", (_, row, verdict) => {
-    expect(judgeRequest(row && ({ id: "r1", ...row } as CredentialRequest))).toEqual(verdict);
+    [
+      "is a failure if the order was never confirmed",
+      { state: "failed", shipment: ordered, delivery: sent },
+      { refused: { kind: "internal", message: neverConfirmedMessage, data: { credential_request_id: "r1" } } },
+    ],
+  ])("%s", (_, row, answer) => {
+    expect(answerOf({ id: "r1", ...row } as CredentialRequest)).toMatchObject(answer);
   });
 });
 

@@ -1,11 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { createShipmentBodyV1 } from "../../../../lib/connector/api/v1-shipment.ts";
-import { receivedRequest } from "../../../../lib/connector/create/draft.ts";
 import type { LoadedRequest } from "../../../../lib/connector/model/loaded-request.ts";
 import type { DeliveryShipment } from "../../../../lib/connector/peers/delivery-shipment.ts";
 import { matchesOrder } from "../../../../lib/connector/recovery/unknown-order.ts";
-import { instant } from "../../../../lib/platform/time.ts";
-import { altered, type Body } from "../api/bodies.ts";
+import { altered, type Body, received } from "../api/bodies.ts";
 import { shipmentBodyV1 } from "../api/shipment-body-v1.ts";
 
 /** An order of two items: two security keys of one model, and one of another. */
@@ -17,13 +15,8 @@ function orderOfTwoItems(): Body {
 }
 
 function loaded(body: Body): LoadedRequest {
-  const received = receivedRequest(createShipmentBodyV1.parse(body), {
-    id: "5c5dd8d4-6e8b-4a6c-8c1c-0d6f5d1f7d11",
-    now: instant(0),
-    receivedMaxAgeMs: 0,
-    defaultIdp: "entra",
-  });
-  return { ...received, etags: new Map() };
+  const id = "5c5dd8d4-6e8b-4a6c-8c1c-0d6f5d1f7d11";
+  return { ...received(id, createShipmentBodyV1.parse(body)), etags: new Map() };
 }
 
 /** The shipment that the delivery service returns for the order. */
