@@ -1,8 +1,6 @@
 import codes from "i18n-iso-countries/codes.json" with { type: "json" };
 import type * as z from "zod";
-import { omitUndefined } from "../../platform/collections.ts";
-import type { ShipmentOrder } from "../model/request.ts";
-import { nonEmptyLine, optionalLine, postalCode, text } from "./field-rules.ts";
+import { evenIfInvalid, type Fields, nonEmptyLine, optionalLine, postalCode, text } from "./field-rules.ts";
 
 /** ISO 3166-1 alpha-2. XK is in the data set, but ISO has not assigned it. */
 const countries: ReadonlySet<string> = new Set(codes.map(([alpha2]) => alpha2 ?? "").filter(code => code !== "XK"));
@@ -64,24 +62,17 @@ export const addressFields = () => ({
   ),
 });
 
-/** Returns a check of the region for the country in the named field (C5). Used with `evenIfInvalid`. */
-export const regionByCountry =
-  (country: string) =>
-  (address: Readonly<Record<string, unknown>>, context: z.core.$RefinementCtx): void => {
-    const message = regionProblem(address[country], address.region);
-    if (message !== undefined) context.addIssue({ code: "custom", path: ["region"], message });
-  };
-
-/** Returns the address in the model of a parsed address of either API version. */
-export const mailingAddressOf = (
-  address: z.output<z.ZodObject<ReturnType<typeof addressFields>>>,
-  countryCode: string,
-): ShipmentOrder["mailingAddress"] =>
-  omitUndefined({
-    streetLine1: address.street_line1,
-    streetLine2: address.street_line2,
-    postalCode: address.postal_code,
-    city: address.city,
-    region: address.region && normalRegion(countryCode, address.region),
-    countryCode,
-  });
+/**
+ * Returns the schema of an address with the rule of the region for the country in the named field (C5). Region codes
+ * are parsed to upper case.
+ */
+export const withRegionRule = <S extends z.ZodObject>(address: S, country: keyof S["shape"] & string): S =>
+  address
+    .superRefine((given: Fields, context) => {
+      const message = regionProblem(given[country], given.region);
+      if (message !== undefined) context.addIssue({ code: "custom", path: ["region"], message });
+    }, evenIfInvalid)
+    .overwrite(given => {
+      const { region } = given as Fields;
+      return typeof region === "string" ? { ...given, region: normalRegion(String(given[country]), region) } : given;
+    });

@@ -1,13 +1,14 @@
 import * as z from "zod";
 import { authenticatorTypes, pinDeliveryMethods, pinEntryMethods } from "../model/security-key.ts";
 import { replacementReasons, revokeTimes } from "../model/states.ts";
-import { addressFields, countryCode, regionByCountry } from "./address.ts";
+import { addressFields, countryCode, withRegionRule } from "./address.ts";
 import {
   defaultPinLength,
   digits,
   email,
   emailsTo,
   evenIfInvalid,
+  type Fields,
   keyName,
   line,
   listOf,
@@ -73,10 +74,10 @@ const shipmentItem = z.lazy(() =>
 );
 
 const mailingAddress = z.lazy(() =>
-  z
-    .object({ ...addressFields(), country_code: countryCode().describe("ISO 3166-1 alpha-2, in any case.") })
-    .superRefine(regionByCountry("country_code"), evenIfInvalid)
-    .meta({ id: "ShippingAddress" }),
+  withRegionRule(
+    z.object({ ...addressFields(), country_code: countryCode().describe("ISO 3166-1 alpha-2, in any case.") }),
+    "country_code",
+  ).meta({ id: "ShippingAddress" }),
 );
 
 const shipment = z.lazy(() =>
@@ -116,9 +117,6 @@ const authenticator = z.lazy(() =>
     })
     .meta({ id: "AuthenticatorOrder", description: "One security key or app passkey to program on site." }),
 );
-
-/** A value that may be of any type: rules across fields run although single fields are wrong. */
-type Fields = Readonly<Record<string, unknown>>;
 
 function requireShipmentOrAuthenticators({ shipment, authenticators }: Fields, context: z.core.$RefinementCtx): void {
   if (shipment !== undefined || authenticators !== undefined) return;

@@ -27,6 +27,9 @@ export const listOf = <T extends z.ZodType>(element: T, max: number) =>
     return z.NEVER;
   }, z.array(element).min(1).max(max));
 
+/** An object with fields of any type: rules across fields run although single fields are wrong. */
+export type Fields = Readonly<Record<string, unknown>>;
+
 /**
  * Option of a check of several fields of an object: it runs also if fields are invalid, so that all problems are
  * reported together (C1). The values that it gets may therefore be of any type.
@@ -133,7 +136,7 @@ export const defaultPinLength = 6;
 /** Returns a check that names are blank only if there is a company. Used with `evenIfInvalid`. */
 export const namesOrCompany =
   (names: readonly string[], company: string) =>
-  (recipient: Readonly<Record<string, unknown>>, context: z.core.$RefinementCtx): void => {
+  (recipient: Fields, context: z.core.$RefinementCtx): void => {
     if (recipient[company] !== undefined) return;
     for (const name of names.filter(name => recipient[name] === "")) {
       context.addIssue({ code: "custom", path: [name], message: `must not be blank where ${company} is blank` });

@@ -2,12 +2,13 @@ import * as z from "zod";
 import { type Caller, hasRole } from "../../platform/caller.ts";
 import { omitUndefined } from "../../platform/collections.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
-import type { CredentialRequest, Shipment, ShipmentOrder } from "../model/request.ts";
+import type { CredentialRequest, Shipment } from "../model/request.ts";
 import { externalIdOf } from "../model/request-lists.ts";
 import { replacesFields } from "../model/revocation.ts";
 import type { SecurityKey } from "../model/security-key.ts";
 import { deliveryProblem, deliveryStateOf, deliveryStates } from "../model/shipment.ts";
 import { isTerminal, requestStates } from "../model/states.ts";
+import { toSnakeCase } from "./casing.ts";
 import { replacesV2 } from "./create-body.ts";
 import { readSecurityKey, securityKeyV2 } from "./read-security-key.ts";
 
@@ -113,7 +114,7 @@ export function readV2(request: CredentialRequest, keys: readonly SecurityKey[])
         tracking: shipment?.tentative === true ? undefined : shipment?.tracking,
         delivery: readDelivery(shipment),
         shipment_items: of("shipped"),
-        mailing_address: readAddress(request.shipment.mailingAddress),
+        mailing_address: toSnakeCase(request.shipment.mailingAddress),
       }),
   });
 }
@@ -139,16 +140,6 @@ export function readListed(loaded: LoadedRequest): z.output<typeof listedV2> {
   return { ...readV2(request, keys), created_at: request.createdAt };
 }
 
-const readAddress = (address: ShipmentOrder["mailingAddress"]): z.output<typeof mailingAddressV2> =>
-  omitUndefined({
-    street_line1: address.streetLine1,
-    street_line2: address.streetLine2,
-    postal_code: address.postalCode,
-    city: address.city,
-    region: address.region,
-    country_code: address.countryCode,
-  });
-
 /** Version 2 answer to a create (specification section 4). */
 export const createdV2 = z.lazy(() =>
   z.object({
@@ -160,11 +151,3 @@ export const createdV2 = z.lazy(() =>
       .meta({ id: "CreatedCredentialRequest" }),
   }),
 );
-
-/** The answer to a create, in the specification's names. */
-export const created = (done: {
-  readonly requestId: string;
-  readonly shipmentId?: string;
-}): z.output<typeof createdV2> => ({
-  data: omitUndefined({ credential_request_id: done.requestId, shipment_id: done.shipmentId }),
-});

@@ -1,10 +1,11 @@
 import * as z from "zod";
 import { omitUndefined } from "../../platform/collections.ts";
-import type { DraftLocation, RequestDraft } from "../create/draft.ts";
+import type { RequestDraft } from "../create/draft.ts";
 import { shownState } from "../model/credential.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import { authenticatorKeyId, pinEntryMethods, type SecurityKey } from "../model/security-key.ts";
 import { requestStates, shownCredentialStates } from "../model/states.ts";
+import { toCamelCase } from "./casing.ts";
 import {
   defaultPinLength,
   email,
@@ -55,10 +56,16 @@ const bodyV1 = z.lazy(() =>
  * (decisions C3, C4, C5).
  */
 export const createCredentialRequestBodyV1 = bodyV1
-  .transform(
-    ({ recipient, credentials, pin_request: pin, ...body }): RequestDraft => ({
+  .transform((body): RequestDraft => {
+    const { recipient, credentials, pinRequest, authenticatorName, enrollmentContacts, ...key } = toCamelCase(body);
+    return {
       origin: "v1_credential_request",
-      pathOf,
+      // Callers of version 1 choose no IdP and no relying party, so a problem with either is reported for `user_id`.
+      pathOf: location => {
+        if (location.field === "emailTo") return `enrollment_contacts.emails_to[${location.index}]`;
+        if (location.field === "pinLength") return "pin_request.min_length";
+        return location.field === "authenticators" ? "credentials" : `credentials[${location.index}].user_id`;
+      },
       recipient: {
         email: recipient.email,
         firstName: recipient.firstname,
@@ -67,31 +74,24 @@ export const createCredentialRequestBodyV1 = bodyV1
         telephone: "",
         externalId: recipient.email,
       },
-      emailsTo: body.enrollment_contacts.emails_to,
+      emailsTo: enrollmentContacts.emailsTo,
       keys: [
-        omitUndefined({
+        {
+          ...key,
           id: authenticatorKeyId(0),
-          provisioning: "on_site" as const,
-          name: body.authenticator_name,
-          customizationId: body.customization_id,
-          preferredAuthenticatorType: "hardware" as const,
-          pinRequest: { length: pin.min_length, entryMethod: pin.entry_method, deliveryMethod: "email" as const },
-          credentials: credentials.map(({ user_id }) => ({ userId: user_id })),
-        }),
+          provisioning: "on_site",
+          ...(authenticatorName !== undefined && { name: authenticatorName }),
+          preferredAuthenticatorType: "hardware",
+          pinRequest: { length: pinRequest.minLength, entryMethod: pinRequest.entryMethod, deliveryMethod: "email" },
+          credentials,
+        },
       ],
-    }),
-  )
+    };
+  })
   .meta({
     id: "CredentialRequestOrderV1",
     description: "Credentials on one authenticator that is programmed on site.",
   });
-
-/** Callers of version 1 choose no IdP and no relying party, so a problem with either is reported for `user_id`. */
-function pathOf(location: DraftLocation): string {
-  if (location.field === "emailTo") return `enrollment_contacts.emails_to[${location.index}]`;
-  if (location.field === "pinLength") return "pin_request.min_length";
-  return location.field === "authenticators" ? "credentials" : `credentials[${location.index}].user_id`;
-}
 
 /** Version 1 response to a credential request create. */
 export const createdCredentialRequestV1 = z

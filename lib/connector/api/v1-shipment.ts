@@ -1,14 +1,16 @@
 import * as z from "zod";
 import { omitUndefined } from "../../platform/collections.ts";
-import type { DraftLocation, RequestDraft } from "../create/draft.ts";
+import type { RequestDraft } from "../create/draft.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import { isOnSite, type SecurityKey, shipmentKeyId } from "../model/security-key.ts";
 import { shipmentStates, shipmentStatusOf } from "../model/shipment.ts";
-import { addressFields, countryCode, mailingAddressOf, regionByCountry } from "./address.ts";
+import { addressFields, countryCode, withRegionRule } from "./address.ts";
+import { toCamelCase } from "./casing.ts";
 import {
   email,
   emailsTo,
   evenIfInvalid,
+  type Fields,
   keyName,
   line,
   listOf,
@@ -34,9 +36,10 @@ const recipient = z.lazy(() =>
 );
 
 const mailingAddress = z.lazy(() =>
-  z
-    .object({ ...addressFields(), country_code_2: countryCode().describe("ISO 3166-1 alpha-2, in any case.") })
-    .superRefine(regionByCountry("country_code_2"), evenIfInvalid),
+  withRegionRule(
+    z.object({ ...addressFields(), country_code_2: countryCode().describe("ISO 3166-1 alpha-2, in any case.") }),
+    "country_code_2",
+  ),
 );
 
 const productId = () => z.int().min(1).max(999_999_999);
@@ -78,7 +81,7 @@ const bodyV1 = z.lazy(() =>
         shipment_items: listOf(shipmentItem, requestLimits.keys).describe("Keys to program and ship."),
       }),
     })
-    .superRefine(({ delivery_shipment_request }: Readonly<Record<string, unknown>>, context) => {
+    .superRefine(({ delivery_shipment_request }: Fields, context) => {
       if (quantity(delivery_shipment_request) <= requestLimits.keys) return;
       const message = `makes more than ${requestLimits.keys} keys, quantities counted`;
       context.addIssue({ code: "custom", path: ["delivery_shipment_request", "shipment_items"], message });
@@ -95,64 +98,46 @@ function quantity(shipment: unknown): number {
   return counts.reduce<number>((sum, count) => sum + (isValid(count) ? Number(count) : 0), 0);
 }
 
-type BodyV1 = z.output<typeof bodyV1>;
-
 /** The body of a version 1 shipment create. Parses to a draft (specification section 2, decisions C4, C5, C11a). */
 export const createShipmentBodyV1 = bodyV1
   .transform((body): RequestDraft => {
-    const { delivery_shipment_request: shipment, enrollment_contacts } = body;
-    const { recipient: person } = shipment;
+    const { userId, pinRequest, enrollmentContacts, deliveryShipmentRequest } = toCamelCase(body);
+    const { recipient: person, mailingAddress, shipmentItems, ...shipment } = deliveryShipmentRequest;
+    const { countryCode2: countryCode, ...address } = mailingAddress;
+    const emailsTo = enrollmentContacts?.emailsTo;
     return {
       origin: "v1_shipment",
-      pathOf: location => pathIn(body, location),
-      recipient: {
-        email: person.recipient_email,
-        firstName: person.recipient_firstname,
-        lastName: person.recipient_lastname,
-        company: person.recipient_company ?? "",
-        telephone: person.recipient_telephone,
-        externalId: person.recipient_email,
+      // Callers of version 1 choose no IdP and no relying party, so a problem with either is reported for `user_id`.
+      pathOf: location => {
+        if (location.field === "pinLength") return "pin_request.length";
+        if (location.field !== "emailTo") return "user_id";
+        return emailsTo === undefined
+          ? "delivery_shipment_request.recipient.recipient_email"
+          : `enrollment_contacts.emails_to[${location.index}]`;
       },
-      emailsTo: enrollment_contacts?.emails_to ?? [person.recipient_email],
-      shipment: omitUndefined({
-        deliveryType: shipment.delivery_type,
-        resellerOrganizationId: shipment.reseller_organization_id,
-        addressValidationBypass: shipment.address_validation_bypass,
-        mailingAddress: mailingAddressOf(shipment.mailing_address, shipment.mailing_address.country_code_2),
-      }),
-      keys: shipment.shipment_items.flatMap((item, index) => keysOf(item, index, body)),
+      recipient: {
+        email: person.recipientEmail,
+        firstName: person.recipientFirstname,
+        lastName: person.recipientLastname,
+        company: person.recipientCompany ?? "",
+        telephone: person.recipientTelephone,
+        externalId: person.recipientEmail,
+      },
+      emailsTo: emailsTo ?? [person.recipientEmail],
+      shipment: { ...shipment, mailingAddress: { ...address, countryCode } },
+      keys: shipmentItems.flatMap(({ productQuantity, fcAdditionalData: { keyName } = {}, ...item }, index) =>
+        Array.from({ length: productQuantity }, (_, count) => ({
+          ...item,
+          id: shipmentKeyId(index, count),
+          provisioning: "shipped",
+          ...(keyName !== undefined && { name: keyName }),
+          pinRequest: { length: pinRequest.length, entryMethod: "generated", deliveryMethod: "email" },
+          credentials: [{ userId }],
+        })),
+      ),
     };
   })
   .meta({ id: "ShipmentOrderV1", description: "Keys for one user, programmed and shipped." });
-
-/** Callers of version 1 choose no IdP and no relying party, so a problem with either is reported for `user_id`. */
-function pathIn({ enrollment_contacts }: BodyV1, location: DraftLocation): string {
-  if (location.field === "pinLength") return "pin_request.length";
-  if (location.field !== "emailTo") return "user_id";
-  return enrollment_contacts?.emails_to === undefined
-    ? "delivery_shipment_request.recipient.recipient_email"
-    : `enrollment_contacts.emails_to[${location.index}]`;
-}
-
-/** Returns one draft for each security key of the quantity. */
-function keysOf(
-  item: z.output<typeof shipmentItem>,
-  index: number,
-  { user_id, pin_request }: BodyV1,
-): RequestDraft["keys"] {
-  return Array.from({ length: item.product_quantity }, (_, count) =>
-    omitUndefined({
-      id: shipmentKeyId(index, count),
-      provisioning: "shipped" as const,
-      name: item.fc_additional_data?.key_name,
-      customizationId: item.customization_id,
-      productId: item.product_id,
-      inventoryProductId: item.inventory_product_id,
-      pinRequest: { length: pin_request.length, entryMethod: "generated" as const, deliveryMethod: "email" as const },
-      credentials: [{ userId: user_id }],
-    }),
-  );
-}
 
 /** Version 1 response to a shipment create (specification section 4). */
 export const createdShipmentV1 = z

@@ -1,5 +1,8 @@
 import * as fc from "fast-check";
+import { type RequestDraft, receivedRequest } from "../../../../lib/connector/create/draft.ts";
+import { fixedIntervals } from "../../../../lib/connector/model/intervals.ts";
 import { withoutHiddenCharacters } from "../../../../lib/platform/text.ts";
+import { instant } from "../../../../lib/platform/time.ts";
 
 /** A JSON value that tests reach into by path. */
 // biome-ignore lint/suspicious/noExplicitAny: a body under test may be anything
@@ -89,6 +92,10 @@ export const fullBodies: fc.Arbitrary<Body> = fc.record({
     revoke: one("now", "when_active"),
   }),
 });
+
+/** The rows of a request of a draft as a create stores them first. */
+export const received = (id: string, draft: RequestDraft, now = instant(0)) =>
+  receivedRequest(id, draft, {}, { now: () => now, intervals: fixedIntervals, idps: { defaultId: "entra" } });
 
 /** Fields that may be missing or null. */
 export const optionalFields = [

@@ -1,22 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { createBodyV2 } from "../../../../lib/connector/api/body-to-draft.ts";
-import {
-  created,
-  createdV2,
-  credentialRequestV2,
-  readV2,
-} from "../../../../lib/connector/api/read-credential-request.ts";
+import { credentialRequestV2, readV2 } from "../../../../lib/connector/api/read-credential-request.ts";
 import { credentialRequestV1, readV1 } from "../../../../lib/connector/api/v1-credential-request.ts";
-import { receivedRequest } from "../../../../lib/connector/create/draft.ts";
 import type { CredentialRequest } from "../../../../lib/connector/model/request.ts";
 import type { SecurityKey } from "../../../../lib/connector/model/security-key.ts";
 import { omitUndefined } from "../../../../lib/platform/collections.ts";
 import { forAll } from "../../../support/for-all.ts";
-import { type Body, fullBodies } from "./bodies.ts";
+import { type Body, fullBodies, received } from "./bodies.ts";
 
 const now = "2026-01-31T10:00:00.000Z";
-const stored = (body: unknown) =>
-  receivedRequest(createBodyV2.parse(body), { id: "r1", now, receivedMaxAgeMs: 1, defaultIdp: "entra" });
+const stored = (body: unknown) => received("r1", createBodyV2.parse(body), now);
 
 const readKeys = (keys: Body[], id: (index: number) => string) =>
   keys.map((key, index) => ({
@@ -235,15 +228,6 @@ describe("the version 2 read model (specification section 2)", () => {
     expect(read.shipment?.delivery).toEqual({ ...delivery, shipped_at: now });
     expect(credentialRequestV2.parse(read)).toStrictEqual(read);
     expect(read).not.toHaveProperty("error_message");
-  });
-});
-
-describe("the answer to a create (specification section 4)", () => {
-  it("names the request, and the shipment where there is one", () => {
-    expect(created({ requestId: "r1" })).toStrictEqual({ data: { credential_request_id: "r1" } });
-    const shipped = created({ requestId: "r1", shipmentId: "U89" });
-    expect(shipped).toStrictEqual({ data: { credential_request_id: "r1", shipment_id: "U89" } });
-    expect(createdV2.parse(shipped)).toStrictEqual(shipped);
   });
 });
 

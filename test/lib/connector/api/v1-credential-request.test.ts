@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { createCredentialRequestBodyV1 } from "../../../../lib/connector/api/v1-credential-request.ts";
 import { createRequest } from "../../../../lib/connector/create/create-request.ts";
 import { authenticatorsOf } from "../../../support/connector/on-site.ts";
-import { newUser, peersOfFile, refusalOf, testConnector } from "../../../support/connector/test-connector.ts";
+import { caller, newUser, peersOfFile, refusalOf, testConnector } from "../../../support/connector/test-connector.ts";
 import type { Body } from "./bodies.ts";
 
 const peers = await peersOfFile();
@@ -63,7 +63,7 @@ describe("the version 1 credential request body", () => {
 
 describe("a version 1 credential request", () => {
   const order = (context: Parameters<typeof createRequest>[2], body = least()) =>
-    createRequest(createCredentialRequestBodyV1.parse(body), {}, context);
+    createRequest(createCredentialRequestBodyV1.parse(body), { caller }, context);
 
   it("goes to the default IdP and to the pre-registration API, and ships nothing", async () => {
     const { context, read } = await testConnector(peers);
@@ -91,7 +91,7 @@ describe("a version 1 credential request", () => {
     const paths = (body as Body).error_data.fields.map(({ path }: Body) => path);
     expect([status, paths]).toEqual([
       400,
-      ["credentials", "enrollment_contacts.emails_to[0]", "pin_request.min_length"],
+      ["credentials", "pin_request.min_length", "enrollment_contacts.emails_to[0]"],
     ]);
   });
 });

@@ -3,6 +3,7 @@ import { createShipmentBodyV1, readShipmentV1 } from "../../../../lib/connector/
 import { createRequest } from "../../../../lib/connector/create/create-request.ts";
 import { minutes } from "../../../../lib/platform/time.ts";
 import {
+  caller,
   newUser,
   peersOfFile,
   refusalOf,
@@ -15,7 +16,7 @@ import { shipmentBodyV1 } from "./shipment-body-v1.ts";
 const peers = await peersOfFile();
 
 const order = async (connector: TestConnector, body: object): Promise<{ requestId: string; shipmentId: string }> => {
-  const made = await createRequest(createShipmentBodyV1.parse(body), {}, connector.context);
+  const made = await createRequest(createShipmentBodyV1.parse(body), { caller }, connector.context);
   return { requestId: made.requestId, shipmentId: made.shipmentId ?? "" };
 };
 
