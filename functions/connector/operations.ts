@@ -49,6 +49,9 @@ const processedV2 = z.lazy(() =>
   }),
 );
 
+const processRequestsNow = (context: ConnectorContext) =>
+  runJob("processCredentialRequests", "call", context.log, () => processCredentialRequests("on_demand", context));
+
 /** Runs the job of credential requests now, and returns what it did (specification section 4, C2, C15). */
 export const processCredentialRequestsNow = endpoint({
   routes: ["POST /v2/operations/process-credential-requests"],
@@ -58,8 +61,7 @@ export const processCredentialRequestsNow = endpoint({
   description: `${processing} Work for an external system that throttles or is not responding stays due.`,
   answers: { 200: { description: "What was done.", schema: processedV2 } },
   handle: async (_, context: ConnectorContext) => {
-    const work = () => processCredentialRequests("on_demand", context);
-    const { deferred, ...counts } = await runJob("processCredentialRequests", "call", context.log, work);
+    const { deferred, ...counts } = await processRequestsNow(context);
     return ok({ data: counts });
   },
 });
@@ -73,9 +75,7 @@ export const processCredentialRequestsNowV1 = endpoint({
   description: processing,
   answers: { 204: { description: "Done." } },
   handle: async (_, context: ConnectorContext) => {
-    await runJob("processCredentialRequests", "call", context.log, () =>
-      processCredentialRequests("on_demand", context),
-    );
+    await processRequestsNow(context);
     return noContent;
   },
 });

@@ -1,7 +1,7 @@
 import type { Api } from "../../lib/platform/http/api.ts";
 import { type ApiTokenContext, apiTokenEndpoints } from "../../lib/platform/http/api-token-endpoints.ts";
 import type { ConnectorContext } from "./context.ts";
-import { createCredentialRequest } from "./create-credential-request.ts";
+import { createCredentialRequest, createCredentialRequestOnSite, createShipment } from "./creates.ts";
 import { cancelCredentialRequest, getCredentialRequest, listCredentialRequests } from "./credential-requests.ts";
 import { refuse } from "./errors.ts";
 import { listEvents, resendEventsSince, resendEventToSink } from "./events.ts";
@@ -16,7 +16,7 @@ import { resendPin, resendPinOfRequest, resendPinOfShipment } from "./resend-pin
 import { revokeCredentialRequest, revokeOneCredential, revokeSecurityKey } from "./revoke.ts";
 import { listSecurityKeys } from "./security-keys.ts";
 import { getStatus, getStatusV1 } from "./status.ts";
-import { createCredentialRequestOnSite, createShipment, getCredentialRequestV1, getShipment } from "./version-1.ts";
+import { getCredentialRequestV1, getShipment } from "./version-1.ts";
 
 /** The connector's API on one page (specification section 4). The names become the functions' names. */
 export const connector: Api<ConnectorContext & ApiTokenContext> = {

@@ -1,81 +1,12 @@
-import {
-  createCredentialRequestBodyV1,
-  createdCredentialRequestV1,
-  credentialRequestV1,
-  readV1,
-} from "../../lib/connector/api/v1-credential-request.ts";
-import {
-  createdShipmentV1,
-  createShipmentBodyV1,
-  readShipmentV1,
-  shipmentStatusV1,
-} from "../../lib/connector/api/v1-shipment.ts";
-import { createOnce } from "../../lib/connector/create/create-request.ts";
+import { credentialRequestV1, readV1 } from "../../lib/connector/api/v1-credential-request.ts";
+import { readShipmentV1, shipmentStatusV1 } from "../../lib/connector/api/v1-shipment.ts";
 import { isSameStatus, shipmentStatusOf } from "../../lib/connector/model/shipment.ts";
 import { loadRequest } from "../../lib/connector/runs/change-request.ts";
 import { Fault } from "../../lib/platform/fault.ts";
 import { ok } from "../../lib/platform/http/call.ts";
 import { endpoint } from "../../lib/platform/http/endpoint.ts";
-import { createdHeaders, idempotencyKey, requestIdPath, shipmentIdPath } from "./call-fields.ts";
+import { requestIdPath, shipmentIdPath } from "./call-fields.ts";
 import type { ConnectorContext } from "./context.ts";
-
-/** Specification section 4; decisions C3, C5, C6. */
-export const createCredentialRequestOnSite = endpoint({
-  routes: ["POST /v1/credential-requests"],
-  access: "caller",
-  tag: "Version 1",
-  summary: "Request credentials on an authenticator that is programmed on site",
-  description:
-    "Orders credentials on one authenticator that is programmed on site, at the default identity provider. " +
-    "Version 2 of this call has all options.",
-  headers: idempotencyKey,
-  body: createCredentialRequestBodyV1,
-  answers: {
-    201: {
-      description: "The request is accepted.",
-      headers: ["location", "idempotent-replayed"],
-      schema: createdCredentialRequestV1,
-    },
-  },
-  refusals: ["conflict", "delivery_refused", "idp_refused"],
-  handle: async ({ body, headers }, context: ConnectorContext, { call, caller }) => {
-    const once = { caller, idempotencyKey: headers["Idempotency-Key"] };
-    const done = await createOnce(body, once, context);
-    const location = `${context.connectorUrl(call.url)}/v1/credential-requests/${done.requestId}`;
-    return {
-      status: 201,
-      headers: createdHeaders(location, done),
-      body: { data: { credential_request_id: done.requestId } },
-    };
-  },
-});
-
-/** Specification sections 2 and 4; decisions C5, C6, C11a. */
-export const createShipment = endpoint({
-  routes: ["POST /v1/fpr/shipments"],
-  access: "caller",
-  tag: "Version 1",
-  summary: "Request keys for one user, programmed and shipped",
-  description:
-    "Orders keys for one user, which are programmed and shipped, at the default identity provider. Version 2 of " +
-    "this call has all options.",
-  headers: idempotencyKey,
-  body: createShipmentBodyV1,
-  answers: {
-    201: {
-      description: "The shipment is ordered.",
-      headers: ["location", "idempotent-replayed"],
-      schema: createdShipmentV1,
-    },
-  },
-  refusals: ["conflict", "delivery_refused", "idp_refused"],
-  handle: async ({ body, headers }, context: ConnectorContext, { call, caller }) => {
-    const once = { caller, idempotencyKey: headers["Idempotency-Key"] };
-    const done = await createOnce(body, once, context);
-    const location = `${context.connectorUrl(call.url)}/v1/fpr/shipments/${done.shipmentId}`;
-    return { status: 201, headers: createdHeaders(location, done), body: { data: { shipment_id: done.shipmentId } } };
-  },
-});
 
 /** Specification section 2, shipment status; decisions C2, C9. */
 export const getShipment = endpoint({

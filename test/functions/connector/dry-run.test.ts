@@ -112,6 +112,15 @@ describe("a create with dry_run=true", () => {
     expect(ordered()).toBe(0);
   });
 
+  it.each(["POST /v1/credential-requests", "POST /v1/fpr/shipments"])(
+    "is refused by %s, which has none and would order",
+    async route => {
+      const { status, body } = await call(`${route}?dry_run=true`, { body: {} });
+      expect(status).toBe(400);
+      expect(fields(body)).toContain("dry_run is not known: only version 2 has dry_run");
+    },
+  );
+
   it.each(["", "1", "yes", "TRUE"])("refuses the value %j, which would order", async value => {
     const { status, body } = await call(`${create}?dry_run=${value}`, { body: orderBody() });
     expect({ status, fields: fields(body) }).toEqual({ status: 400, fields: ["dry_run must be true or false"] });

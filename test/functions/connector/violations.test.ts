@@ -73,10 +73,6 @@ const creates: Readonly<Record<string, Create>> = {
       "recipient.email": "ada",
       [`${item}.pin_request.length`]: 64,
       [`${onSite}.name`]: "Schlüssel",
-      // What the settings of the deployment say comes with what the tables say.
-      [`${item}.credentials[0].idp_id`]: "nobody",
-      [`${onSite}.credentials[0].relying_party_id`]: "other.example",
-      [`${onSite}.pin_request.min_length`]: 4,
     },
     worded: [
       ...wrongTexts({ email: "recipient.email", emailsTo: "enrollment_contacts.emails_to", name: `${item}.name` }),

@@ -1,0 +1,191 @@
+import * as z from "zod";
+import { createBodyV2, withDefaults } from "../../lib/connector/api/body-to-draft.ts";
+import { evenIfInvalid } from "../../lib/connector/api/field-rules.ts";
+import { createdV2 } from "../../lib/connector/api/read-credential-request.ts";
+import {
+  createCredentialRequestBodyV1,
+  createdCredentialRequestV1,
+} from "../../lib/connector/api/v1-credential-request.ts";
+import { createdShipmentV1, createShipmentBodyV1 } from "../../lib/connector/api/v1-shipment.ts";
+import { createRequest } from "../../lib/connector/create/create-request.ts";
+import type { CreatedIds, RequestDraft } from "../../lib/connector/create/draft.ts";
+import { dryRun } from "../../lib/connector/create/dry-run.ts";
+import { followCreate } from "../../lib/connector/jobs/follow-replacement.ts";
+import type { Caller } from "../../lib/platform/caller.ts";
+import { omitUndefined } from "../../lib/platform/collections.ts";
+import type { FaultKind } from "../../lib/platform/fault.ts";
+import { type Call, ok, type Reply } from "../../lib/platform/http/call.ts";
+import { endpoint } from "../../lib/platform/http/endpoint.ts";
+import type { ConnectorContext } from "./context.ts";
+import { problem } from "./errors.ts";
+
+/** The header of every create (C6). A comma is refused: it joins the values of a repeated header. */
+const headers = z.object({
+  "Idempotency-Key": z
+    .string()
+    .regex(/^[\x21-\x2b\x2d-\x7e]{1,255}$/, {
+      error: "must be one value of 1 to 255 visible ASCII characters without commas",
+    })
+    .optional()
+    .describe(
+      "Makes the call safe to repeat: within 7 days, the same key of the same caller creates one request. Use a new random value for each request.",
+    ),
+});
+
+const refusals: readonly FaultKind[] = ["conflict", "delivery_refused", "idp_refused"];
+
+/**
+ * Creates the request of a draft. A replay says so, so that the caller does not count it as a new request.
+ * @param answer returns the path of the `location`, and the body
+ */
+async function create(
+  draft: RequestDraft,
+  headers: { readonly "Idempotency-Key"?: string | undefined },
+  context: ConnectorContext,
+  { call, caller }: { readonly call: Call; readonly caller: Caller },
+  answer: (created: CreatedIds) => { readonly path: string; readonly data: object },
+): Promise<Reply> {
+  const created = await createRequest(draft, { caller, idempotencyKey: headers["Idempotency-Key"] }, context);
+  if (draft.replaces !== undefined) await followCreate(created.requestId, context);
+  const { path, data } = answer(created);
+  const location = `${context.connectorUrl(call.url)}${path}`;
+  return {
+    status: 201,
+    headers: { location, ...(created.isReplayed && { "idempotent-replayed": "true" }) },
+    body: { data },
+  };
+}
+
+/**
+ * Refuses a `dry_run` that an endpoint does not know, because the call would order.
+ * @param known the name of the parameter, if the endpoint has it
+ */
+const refuseOtherDryRuns =
+  (reason: string, known?: string) =>
+  (given: object, context: z.core.$RefinementCtx): void => {
+    for (const name of Object.keys(given).filter(name => name !== known && /^dry[-_ ]?run$/i.test(name)))
+      context.addIssue({ code: "custom", path: [name], message: reason });
+  };
+
+const queryV2 = z.lazy(() =>
+  z
+    .looseObject({
+      dry_run: z
+        .string()
+        .regex(/^(?:true|false)$/, { error: "must be true or false" })
+        .transform(text => text === "true")
+        .optional()
+        .meta({
+          shownAs: { type: "boolean" },
+          description:
+            "Checks the request and orders nothing: nothing is stored, and nothing is changed at an identity provider. An `Idempotency-Key` is not used up.",
+        }),
+    })
+    .superRefine(refuseOtherDryRuns("is not known: the parameter is dry_run", "dry_run"), evenIfInvalid),
+);
+
+const queryV1 = z.lazy(() =>
+  z.looseObject({}).superRefine(refuseOtherDryRuns("is not known: only version 2 has dry_run"), evenIfInvalid),
+);
+
+const plan = z.lazy(() =>
+  z.object({
+    data: z
+      .object({
+        request: z.unknown().meta({
+          shownAs: { $ref: "#/components/schemas/CredentialRequestOrder" },
+          description: "The request as it would be ordered, with the default of every field that was left out.",
+        }),
+        warnings: z
+          .array(problem)
+          .describe("What does not prevent the order, but may prevent an activation, or was not checked."),
+      })
+      .meta({ id: "DryRun" }),
+  }),
+);
+
+/** Specification section 4; decisions C5, C6. */
+export const createCredentialRequest = endpoint({
+  routes: ["POST /v2/credential-requests"],
+  access: "caller",
+  tag: "Credential requests",
+  summary: "Request credentials on keys that are shipped or programmed on site",
+  description:
+    "Orders security keys for one recipient. Keys in `shipment` are programmed by the key maker and shipped; keys " +
+    "in `authenticators` are programmed on site. Each key holds one or more credentials, each for a user at an " +
+    "identity provider. The call asks every identity provider for the credentials, so it can take up to 150 " +
+    "seconds. Send an `Idempotency-Key`, and repeat the call with the same key and body if no answer arrives. " +
+    "Then follow the request at `Location`. With `dry_run=true` the call orders nothing and names every problem at once.",
+  query: queryV2,
+  headers,
+  body: createBodyV2,
+  answers: {
+    200: { description: "With `dry_run`: nothing is known that prevents the request.", schema: plan },
+    201: { description: "The request is accepted.", headers: ["location", "idempotent-replayed"], schema: createdV2 },
+  },
+  refusals,
+  handle: async ({ query, headers, body: { body, ...draft } }, context: ConnectorContext, by) => {
+    if (query.dry_run === true) {
+      const warnings = await dryRun(draft, context);
+      return ok({ data: { request: withDefaults(body, context.idps), warnings } });
+    }
+    return create(draft, headers, context, by, ({ requestId, shipmentId }) => ({
+      path: `/v2/credential-requests/${requestId}`,
+      data: omitUndefined({ credential_request_id: requestId, shipment_id: shipmentId }),
+    }));
+  },
+});
+
+/** Specification section 4; decisions C3, C5, C6. */
+export const createCredentialRequestOnSite = endpoint({
+  routes: ["POST /v1/credential-requests"],
+  access: "caller",
+  tag: "Version 1",
+  summary: "Request credentials on an authenticator that is programmed on site",
+  description:
+    "Orders credentials on one authenticator that is programmed on site, at the default identity provider. " +
+    "Version 2 of this call has all options.",
+  query: queryV1,
+  headers,
+  body: createCredentialRequestBodyV1,
+  answers: {
+    201: {
+      description: "The request is accepted.",
+      headers: ["location", "idempotent-replayed"],
+      schema: createdCredentialRequestV1,
+    },
+  },
+  refusals,
+  handle: ({ headers, body }, context: ConnectorContext, by) =>
+    create(body, headers, context, by, ({ requestId }) => ({
+      path: `/v1/credential-requests/${requestId}`,
+      data: { credential_request_id: requestId },
+    })),
+});
+
+/** Specification sections 2 and 4; decisions C5, C6, C11a. */
+export const createShipment = endpoint({
+  routes: ["POST /v1/fpr/shipments"],
+  access: "caller",
+  tag: "Version 1",
+  summary: "Request keys for one user, programmed and shipped",
+  description:
+    "Orders keys for one user, which are programmed and shipped, at the default identity provider. Version 2 of " +
+    "this call has all options.",
+  query: queryV1,
+  headers,
+  body: createShipmentBodyV1,
+  answers: {
+    201: {
+      description: "The shipment is ordered.",
+      headers: ["location", "idempotent-replayed"],
+      schema: createdShipmentV1,
+    },
+  },
+  refusals,
+  handle: ({ headers, body }, context: ConnectorContext, by) =>
+    create(body, headers, context, by, ({ shipmentId }) => ({
+      path: `/v1/fpr/shipments/${shipmentId}`,
+      data: { shipment_id: shipmentId },
+    })),
+});
