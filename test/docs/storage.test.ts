@@ -7,7 +7,7 @@ import { addressColumns, throttleColumns } from "../../lib/auth/sign-in/throttle
 import { goneColumns, loginColumns, userColumns } from "../../lib/auth/users/user-rows.table.ts";
 import { claimColumns } from "../../lib/connector/create/claims.table.ts";
 import { deliveryColumns, eventColumns, sinkColumns } from "../../lib/connector/events/event-rows.table.ts";
-import { credentialSchema } from "../../lib/connector/model/security-key.ts";
+import { credentialSchema } from "../../lib/connector/model/credential.ts";
 import { dueColumns } from "../../lib/connector/storage/due-index.table.ts";
 import { listColumns } from "../../lib/connector/storage/lists.table.ts";
 import { requestColumns, securityKeyColumns } from "../../lib/connector/storage/request-rows.table.ts";

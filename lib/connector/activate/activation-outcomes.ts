@@ -1,10 +1,10 @@
 import type { PeerFailure } from "../../platform/peer-failure.ts";
 import { plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { withCredential } from "../model/credential.ts";
+import type { Credential } from "../model/credential.ts";
 import { firstAttempt, postpone, waitUntil } from "../model/retry.ts";
 import { afterEvent, withRollUp } from "../model/roll-up.ts";
-import type { Credential } from "../model/security-key.ts";
+import { withCredential } from "../model/security-key.ts";
 import { isTerminal } from "../model/states.ts";
 import type { Step, StepOutcome } from "../runs/step.ts";
 import { compensateFirst } from "./compensate-ended.ts";

@@ -1,10 +1,10 @@
 import { PeerFailure } from "../../platform/peer-failure.ts";
 import { plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { isRevoking, withCredential } from "../model/credential.ts";
+import { isRevoking, type Revocation } from "../model/credential.ts";
 import { idpName } from "../model/peer-names.ts";
 import { postpone } from "../model/retry.ts";
-import type { Revocation } from "../model/security-key.ts";
+import { withCredential } from "../model/security-key.ts";
 import type { Step, StepOutcome } from "../runs/step.ts";
 import { type CredentialTarget, isRepairable, openIdp } from "./open-idp.ts";
 

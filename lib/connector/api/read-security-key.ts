@@ -1,13 +1,7 @@
 import * as z from "zod";
 import { omitUndefined } from "../../platform/collections.ts";
-import { credentialMessage, shownState } from "../model/credential.ts";
-import {
-  type Credential,
-  displayName,
-  pinMailMessage,
-  type Revocation,
-  type SecurityKey,
-} from "../model/security-key.ts";
+import { type Credential, credentialMessage, type Revocation, shownState } from "../model/credential.ts";
+import { displayName, pinMailMessage, type SecurityKey } from "../model/security-key.ts";
 import { isTerminal, revocationReasons, securityKeyStates, shownCredentialStates } from "../model/states.ts";
 
 const credentialV2 = z.lazy(() =>

@@ -2,11 +2,12 @@ import { isDeepStrictEqual } from "node:util";
 import { omitUndefined } from "../../platform/collections.ts";
 import { conflict, retryOnConflict } from "../../platform/stored.ts";
 import type { ConnectorDeps } from "../deps.ts";
+import type { Credential, Revocation } from "../model/credential.ts";
 import { answerOfErased, answerOfRemoved } from "../model/idempotency.ts";
 import type { LoadedRequest, RequestValues } from "../model/loaded-request.ts";
 import type { CredentialRequest, Shipment } from "../model/request.ts";
 import type { RequestList } from "../model/request-lists.ts";
-import type { Credential, Revocation, SecurityKey } from "../model/security-key.ts";
+import type { SecurityKey } from "../model/security-key.ts";
 import { removeAuthenticators } from "../recovery/compensate.ts";
 
 /**

@@ -1,11 +1,11 @@
 import { earliest, type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { challengeEnd, type KeyResponses } from "../model/credential.ts";
+import { type Credential, challengeEnd } from "../model/credential.ts";
 import type { Clock } from "../model/intervals.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import { firstAttempt } from "../model/retry.ts";
 import { afterEvent, withRollUp } from "../model/roll-up.ts";
-import type { Credential, SecurityKey } from "../model/security-key.ts";
+import type { KeyResponses, SecurityKey } from "../model/security-key.ts";
 import type { Attestation } from "../model/webauthn.ts";
 import { aaguidOf } from "../peers/bind-response.ts";
 import { isOpened, openAttestation, openPin, unusable } from "./open-responses.ts";

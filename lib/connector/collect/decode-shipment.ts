@@ -1,9 +1,8 @@
 import type { ConnectorDeps } from "../deps.ts";
-import { isTooLateFor, isWaiting, type KeyResponses } from "../model/credential.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import { nextDue, withPurgeDue } from "../model/next-due.ts";
 import type { CredentialRequest } from "../model/request.ts";
-import { queueOf, type SecurityKey } from "../model/security-key.ts";
+import { isTooLateFor, isWaiting, type KeyResponses, queueOf, type SecurityKey } from "../model/security-key.ts";
 import { shippedItems } from "../model/shipment.ts";
 import type { DeliveryShipment } from "../peers/delivery-shipment.ts";
 import { decryptsWith, type PrivateKey, recipientKid } from "../peers/exchange-envelope.ts";

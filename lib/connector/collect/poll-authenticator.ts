@@ -1,12 +1,12 @@
 import { PeerFailure } from "../../platform/peer-failure.ts";
 import { type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { isTooLateFor } from "../model/credential.ts";
+import type { Credential } from "../model/credential.ts";
 import { preRegistrationApi } from "../model/peer-names.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import { postpone, type Retry, waitUntil } from "../model/retry.ts";
 import { endCredentials, endWaiting } from "../model/roll-up.ts";
-import { type Credential, enrollmentId, type SecurityKey } from "../model/security-key.ts";
+import { enrollmentId, isTooLateFor, type SecurityKey } from "../model/security-key.ts";
 import { type Enrollment, requireRfpr } from "../peers/rfpr.ts";
 import { type CallEnd, type PeerCall, type Step, type StepOutcome, unchanged } from "../runs/step.ts";
 import { decodeKey } from "./decode-key.ts";

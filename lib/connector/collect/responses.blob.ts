@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Blobs } from "../../platform/azure/blobs.ts";
-import { type KeyResponses, keyResponsesSchema } from "../model/credential.ts";
+import { type KeyResponses, keyResponsesSchema } from "../model/security-key.ts";
 
 /** The container of the responses of security keys, as received. */
 export const responsesContainer = "responses";

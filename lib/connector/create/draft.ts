@@ -1,11 +1,12 @@
 import type { Caller } from "../../platform/caller.ts";
 import { type Now, plus } from "../../platform/time.ts";
 import type { Idps } from "../idp/contract.ts";
+import type { Credential } from "../model/credential.ts";
 import type { Claim } from "../model/idempotency.ts";
 import type { Intervals } from "../model/intervals.ts";
 import type { RequestValues } from "../model/loaded-request.ts";
 import type { CredentialRequest } from "../model/request.ts";
-import { type Credential, hasPinMail, type SecurityKey } from "../model/security-key.ts";
+import { hasPinMail, type SecurityKey } from "../model/security-key.ts";
 
 /**
  * The field of a draft that a check against the settings refuses. A security key is given by its id, other elements by

@@ -1,8 +1,9 @@
 import type { Sealer } from "../../platform/crypto.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { transportKeysFault } from "../faults.ts";
+import type { Credential } from "../model/credential.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
-import { type Credential, hasPinMail, type SecurityKey } from "../model/security-key.ts";
+import { hasPinMail, type SecurityKey } from "../model/security-key.ts";
 import { bindingOf } from "../peers/bind-response.ts";
 import { encodeCredentialRequest, encodePinRequest, makeResponseKey } from "../peers/exchange-messages.ts";
 import type { PublicKey } from "../peers/jwks.ts";
@@ -22,8 +23,8 @@ interface KeyRequests {
 export type EncryptedRequests = ReadonlyMap<string, KeyRequests>;
 
 /**
- * Asks the IdPs for creation options, checks the users meanwhile, and encrypts the requests of each security key. Throws
- * Fault.
+ * Asks the IdPs for creation options, checks the users meanwhile, and encrypts the requests of each security key.
+ * Throws Fault.
  * @param responses gets the responses of the IdPs, also if it throws
  * @returns all security keys with their sealed response keys and IdP states, which are not stored yet
  */

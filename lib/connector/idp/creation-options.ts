@@ -2,7 +2,7 @@ import * as z from "zod";
 import { omitUndefined } from "../../platform/collections.ts";
 import { PeerFailure } from "../../platform/peer-failure.ts";
 import { hasControlCharacters, withoutHiddenCharacters } from "../../platform/text.ts";
-import type { Credential } from "../model/security-key.ts";
+import type { Credential } from "../model/credential.ts";
 import type { CreationOptions } from "../model/webauthn.ts";
 import type { OptionsRequest } from "./contract.ts";
 import { relyingPartyId } from "./kind.ts";

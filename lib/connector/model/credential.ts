@@ -1,10 +1,70 @@
 import * as z from "zod";
-import type { Immutable } from "../../platform/stored.ts";
+import { type Immutable, storedInstant } from "../../platform/stored.ts";
 import { type Instant, plus } from "../../platform/time.ts";
 import type { Clock } from "./intervals.ts";
-import type { CredentialRequest } from "./request.ts";
-import type { Credential, SecurityKey } from "./security-key.ts";
-import type { shownCredentialStates } from "./states.ts";
+import { type CredentialRequest, callerSchema } from "./request.ts";
+import { type Retry, retrySchema } from "./retry.ts";
+import { credentialStates, revocationReasons, revocationStates, type shownCredentialStates } from "./states.ts";
+
+const text = z.string();
+
+/** A credential on a security key, in its row. */
+export const credentialSchema = z.lazy(() =>
+  z.object({
+    idpId: text,
+    /** The value of the caller, later that of the IdP's creation options. */
+    relyingPartyId: text.exactOptional(),
+    userId: text,
+    state: z.enum(credentialStates),
+    /** Why it ended, or why its response cannot be used. The reason for a further attempt is in `retry`. */
+    errorMessage: text.exactOptional(),
+    /** The state that the IdP needs to activate, read back and compensate, sealed. */
+    idpState: text.exactOptional(),
+    /** The values of a challenge that its response must match. The challenge itself is not stored. */
+    binding: z
+      .object({
+        /** base64url SHA-256 of the challenge's bytes. */
+        challengeHash: text,
+        origin: text,
+        relyingPartyId: text,
+        /** Whether the options require user verification, that is a PIN. */
+        userVerification: z.boolean(),
+      })
+      .exactOptional(),
+    challengeExpiresAt: storedInstant.exactOptional(),
+    /** The private response key, sealed. */
+    responseKey: text.exactOptional(),
+    credentialId: text.exactOptional(),
+    /** The model of the authenticator, as a UUID. Absent if the authenticator does not disclose it. */
+    aaguid: text.exactOptional(),
+    /** When the IdP was known to have registered it. */
+    activatedAt: storedInstant.exactOptional(),
+    retryableUntil: storedInstant.exactOptional(),
+    /** Set before an activation is sent, removed by its answer. Without one, it is read back before the next. */
+    triedAt: storedInstant.exactOptional(),
+    /** A refusal after an unanswered attempt. It is accepted only after a second read-back. */
+    refusal: z.object({ at: storedInstant, reason: text }).exactOptional(),
+    /** The attempts to activate it, from its response to its end. */
+    retry: retrySchema.exactOptional(),
+    /** The id under which the IdP lists it, if that follows neither from the credential id nor from the IdP state. */
+    registrationId: text.exactOptional(),
+    /** The removal of an active credential at its IdP. */
+    revocation: z
+      .object({
+        state: z.enum(revocationStates),
+        reason: z.enum(revocationReasons),
+        /** Who asked for it. Absent if a job did. */
+        requestedBy: callerSchema.exactOptional(),
+        requestedAt: storedInstant,
+        revokedAt: storedInstant.exactOptional(),
+        /** The attempts. They are kept when it has ended. */
+        retry: retrySchema,
+      })
+      .exactOptional(),
+  }),
+);
+export type Credential = Immutable<z.output<typeof credentialSchema>>;
+export type Revocation = NonNullable<Credential["revocation"]>;
 
 /**
  * Whether the credential can be used now or later: not after its end, and not once its revocation was asked for, unless
@@ -20,28 +80,6 @@ export const shownState = ({ state, revocation }: Credential): (typeof shownCred
 /** Whether the credential is still to be removed at its IdP. */
 export const isRevoking = ({ revocation }: Credential): boolean => revocation?.state === "revoking";
 
-/** Returns a function that changes the credential of a security key at this position. */
-export const withCredential =
-  (index: number, change: (credential: Credential) => Credential) =>
-  (key: SecurityKey): SecurityKey => ({
-    ...key,
-    credentials: key.credentials.map((credential, position) => (position === index ? change(credential) : credential)),
-  });
-
-/** Whether any credential of the security key has no response yet. */
-export const isWaiting = ({ credentials }: Pick<SecurityKey, "credentials">): boolean =>
-  credentials.some(({ state }) => state === "processing");
-
-/** Whether any credential of the security key had a response, or has ended. */
-export const hasProgressed = ({ credentials }: Pick<SecurityKey, "credentials">): boolean =>
-  credentials.some(({ state }) => state !== "processing");
-
-/** Whether every challenge without a response has expired, so that no response can be activated any more. */
-export const isTooLateFor = ({ credentials }: SecurityKey, request: CredentialRequest, clock: Clock): boolean =>
-  credentials
-    .filter(({ state }) => state === "processing")
-    .every(credential => challengeEnd(credential, request, clock) <= clock.now());
-
 /**
  * Returns the time at which the credential's challenge expires; `credentialMaxMs` after the creation if the IdP names
  * none (C8).
@@ -55,17 +93,6 @@ export const challengeEnd = (
 /** Returns the message of a credential in reads: why it ended, or why the last attempt to get or activate it failed. */
 export const credentialMessage = (
   { state, errorMessage, retry }: Credential,
-  { enrollment }: Pick<SecurityKey, "enrollment">,
+  { enrollment }: { readonly enrollment?: Retry },
 ): string | undefined =>
   errorMessage ?? retry?.lastError ?? (state === "processing" ? enrollment?.lastError : undefined);
-
-/** The responses of a security key as received from its peer, still encrypted. */
-export const keyResponsesSchema = z.lazy(() =>
-  z.object({
-    serial: z.string().exactOptional(),
-    firmware: z.string().exactOptional(),
-    credentials: z.array(z.string()),
-    pinResponse: z.string().exactOptional(),
-  }),
-);
-export type KeyResponses = Immutable<z.output<typeof keyResponsesSchema>>;

@@ -1,10 +1,10 @@
 import { between, earliest, type Instant, plus } from "../../platform/time.ts";
-import { isRevoking, isWaiting } from "./credential.ts";
+import { isRevoking } from "./credential.ts";
 import type { Clock } from "./intervals.ts";
 import { deliveryService, idpName, mailService, preRegistrationApi } from "./peer-names.ts";
 import type { CredentialRequest, Due } from "./request.ts";
 import { type BackOff, firstAttempt, postpone } from "./retry.ts";
-import { isOnSite, queueOf, type SecurityKey } from "./security-key.ts";
+import { isOnSite, isWaiting, queueOf, type SecurityKey } from "./security-key.ts";
 import { deliveryStateOf, type LossAction } from "./shipment.ts";
 import { isTerminal } from "./states.ts";
 

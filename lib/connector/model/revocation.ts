@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { type Instant, plus } from "../../platform/time.ts";
-import { isRevoking, isUsable } from "./credential.ts";
+import { type Credential, isRevoking, isUsable, type Revocation } from "./credential.ts";
 import type { Clock } from "./intervals.ts";
 import type { RequestValues } from "./loaded-request.ts";
 import { nextDue } from "./next-due.ts";
@@ -8,7 +8,7 @@ import type { CredentialRequest } from "./request.ts";
 import { foldName } from "./request-lists.ts";
 import { firstAttempt } from "./retry.ts";
 import { withRollUp } from "./roll-up.ts";
-import { type Credential, isOnSite, type Revocation, type SecurityKey } from "./security-key.ts";
+import { isOnSite, type SecurityKey } from "./security-key.ts";
 import { deliveryStateOf, type LossAction } from "./shipment.ts";
 import { isTerminal } from "./states.ts";
 

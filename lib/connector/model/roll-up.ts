@@ -1,8 +1,8 @@
 import type { Instant } from "../../platform/time.ts";
-import { isUsable } from "./credential.ts";
+import { type Credential, isUsable } from "./credential.ts";
 import type { CredentialRequest } from "./request.ts";
 import { firstAttempt } from "./retry.ts";
-import type { Credential, SecurityKey } from "./security-key.ts";
+import type { SecurityKey } from "./security-key.ts";
 import { type CredentialEvent, isTerminal, rollUpRequest, rollUpSecurityKey, transition } from "./states.ts";
 
 /** Returns the credential after an event. Columns for further attempts are dropped. */

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { decode } from "cborg";
 import * as z from "zod";
-import type { Credential } from "../model/security-key.ts";
+import type { Credential } from "../model/credential.ts";
 import type { Attestation, Challenge } from "../model/webauthn.ts";
 
 /** The first property of a response that does not match its request. */

@@ -3,8 +3,8 @@ import { omitUndefined } from "../../platform/collections.ts";
 import type { Immutable } from "../../platform/stored.ts";
 import { plainIdentifier, plainText } from "../../platform/text.ts";
 import { instant, parseUtc } from "../../platform/time.ts";
-import type { KeyResponses } from "../model/credential.ts";
 import type { Shipment } from "../model/request.ts";
+import type { KeyResponses } from "../model/security-key.ts";
 import { blankToUndefined } from "./delivery-wire.ts";
 
 const number = z.lazy(() =>

@@ -2,7 +2,8 @@ import pLimit from "p-limit";
 import { PeerFailure } from "../../platform/peer-failure.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { optionsRequestOf } from "../idp/creation-options.ts";
-import { type Credential, enrollmentId, isOnSite, type SecurityKey } from "../model/security-key.ts";
+import type { Credential } from "../model/credential.ts";
+import { enrollmentId, isOnSite, type SecurityKey } from "../model/security-key.ts";
 import type { Challenge } from "../model/webauthn.ts";
 import { idpStatePurpose, openSealed } from "../storage/sealed.ts";
 

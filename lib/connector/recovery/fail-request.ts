@@ -1,11 +1,11 @@
 import type { Instant } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { hasProgressed } from "../model/credential.ts";
+import type { Credential } from "../model/credential.ts";
 import type { Changes, LoadedRequest } from "../model/loaded-request.ts";
 import { releaseLease } from "../model/next-due.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import { endCredentials, endWaiting, rolledUp } from "../model/roll-up.ts";
-import type { Credential, SecurityKey } from "../model/security-key.ts";
+import { hasProgressed, type SecurityKey } from "../model/security-key.ts";
 import { isTerminal, startRequest } from "../model/states.ts";
 
 /**

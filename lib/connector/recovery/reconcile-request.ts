@@ -1,13 +1,12 @@
 import { between, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { unconfirmedMessage } from "../faults.ts";
-import { hasProgressed } from "../model/credential.ts";
 import { neverConfirmedMessage } from "../model/idempotency.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import { postponeRequest, withPollDue } from "../model/next-due.ts";
 import { deliveryService } from "../model/peer-names.ts";
 import type { Delivery } from "../model/request.ts";
-import { isOnSite } from "../model/security-key.ts";
+import { hasProgressed, isOnSite } from "../model/security-key.ts";
 import { startRequest } from "../model/states.ts";
 import { callInTurn, isLeasedByAnother, newLease, type Run } from "../runs/run.ts";
 import { endUnconfirmed, failRequest } from "./fail-request.ts";

@@ -1,7 +1,7 @@
 import { exportJWK, generateKeyPair, type JWK } from "jose";
 import { beforeAll, describe, expect, test } from "vitest";
 import { findShipmentOwner } from "../../../../lib/connector/collect/decode-shipment.ts";
-import type { KeyResponses } from "../../../../lib/connector/model/credential.ts";
+import type { KeyResponses } from "../../../../lib/connector/model/security-key.ts";
 import { makeResponseKey } from "../../../../lib/connector/peers/exchange-messages.ts";
 import { openSealed, pinResponseKeyPurpose, responseKeyPurpose } from "../../../../lib/connector/storage/sealed.ts";
 import { hours, minutes } from "../../../../lib/platform/time.ts";

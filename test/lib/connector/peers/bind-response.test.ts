@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { decode, encode } from "cborg";
 import fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
-import type { Credential } from "../../../../lib/connector/model/security-key.ts";
+import type { Credential } from "../../../../lib/connector/model/credential.ts";
 import type { Attestation, Challenge } from "../../../../lib/connector/model/webauthn.ts";
 import { aaguidOf, bindingOf, bindResponse } from "../../../../lib/connector/peers/bind-response.ts";
 import { type Authenticator, createAuthenticator } from "../../../../local/peers/security-key/authenticator.ts";

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { Credential, Revocation, SecurityKey } from "../../../../lib/connector/model/security-key.ts";
+import type { Credential, Revocation } from "../../../../lib/connector/model/credential.ts";
+import type { SecurityKey } from "../../../../lib/connector/model/security-key.ts";
 import { resendPin } from "../../../../lib/connector/pin/resend-pin.ts";
 import { hours, minutes, plus, seconds } from "../../../../lib/platform/time.ts";
 import { withPort } from "../../../support/connector/changed-peers.ts";

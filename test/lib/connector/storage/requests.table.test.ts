@@ -1,8 +1,9 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import type { Credential } from "../../../../lib/connector/model/credential.ts";
 import type { LoadedRequest } from "../../../../lib/connector/model/loaded-request.ts";
 import type { CredentialRequest, Due } from "../../../../lib/connector/model/request.ts";
-import type { Credential, SecurityKey } from "../../../../lib/connector/model/security-key.ts";
+import type { SecurityKey } from "../../../../lib/connector/model/security-key.ts";
 import { type DueEntry, dueIndex } from "../../../../lib/connector/storage/due-index.table.ts";
 import {
   requestColumns,

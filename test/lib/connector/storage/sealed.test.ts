@@ -1,6 +1,7 @@
 import { decodeProtectedHeader } from "jose";
 import { describe, expect, test } from "vitest";
-import type { Credential, SecurityKey } from "../../../../lib/connector/model/security-key.ts";
+import type { Credential } from "../../../../lib/connector/model/credential.ts";
+import type { SecurityKey } from "../../../../lib/connector/model/security-key.ts";
 import { days, minutes } from "../../../../lib/platform/time.ts";
 import {
   idpsOf,
