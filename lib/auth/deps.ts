@@ -5,7 +5,7 @@ import type { OtpPeers } from "./otpkeys/kinds/contract.ts";
 import type { PasswordHasher } from "./passwords/password-hash.ts";
 import type { createDeviceTokens } from "./sessions/device-token.ts";
 import { type AuthSettings, passwordMinLength } from "./settings.ts";
-import { parseAllowList } from "./sign-in/address-limit.ts";
+import { parseAllowList } from "./sign-in/caller-address.ts";
 import type { KeyedHash } from "./storage/hash.ts";
 import type { AuthStore } from "./storage/store.table.ts";
 

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { setting } from "../platform/settings/setting.ts";
 import { instant } from "../platform/time.ts";
-import { isAddressEntry } from "./sign-in/address-limit.ts";
+import { isAddressEntry } from "./sign-in/caller-address.ts";
 
 export const otpPolicies = ["never", "when-assigned", "always"] as const;
 

@@ -27,7 +27,7 @@ const layers: Layers = {
     // The domain model is pure.
     ["passwords/typed-code.ts", "storage/hash.ts", "storage/ids.ts", "otpkeys/prefix.ts"],
     ["sessions/session.ts", "sessions/device-token.ts"],
-    ["sign-in/address-limit.ts", "sign-in/throttle.ts"],
+    ["sign-in/caller-address.ts", "sign-in/throttle.ts"],
     ["attributes/attributes.ts", "users/username.ts"],
     ["otpkeys/kinds", "passwords"],
     ["store.ts"],

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { validateFactors } from "../../../lib/auth/sign-in/validate-factors.ts";
+import { validateFactors } from "../../../lib/auth/sign-in/validate-user.ts";
 import * as access from "../../../lib/auth/users/user-access.ts";
 import { readLock } from "../../../lib/auth/users/view-user.ts";
 import { omitUndefined } from "../../../lib/platform/collections.ts";

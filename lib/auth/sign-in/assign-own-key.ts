@@ -7,8 +7,6 @@ import { tooManyKeys } from "../otpkeys/manage-otpkeys.ts";
 import { type LiveSession, sessionRequired } from "../sessions/manage-sessions.ts";
 import type { KeyHolders, User } from "../store.ts";
 import { foldUsername } from "../users/username.ts";
-import { checkOtp, type OtpCandidates, type OtpResult, wrongOtp } from "./check-otp.ts";
-import { withdraw } from "./conclude.ts";
 import {
   type AttemptReservations,
   concludeAttempt,
@@ -17,7 +15,9 @@ import {
   padTiming,
   reserveSlot,
   uncountAddress,
-} from "./limit-attempts.ts";
+} from "./attempt.ts";
+import { checkOtp, type OtpCandidates, type OtpResult, wrongOtp } from "./check-otp.ts";
+import { withdraw } from "./conclude.ts";
 
 interface Given {
   readonly password: string;

@@ -4,9 +4,9 @@ import type { HashSlot } from "../passwords/hash-queue.ts";
 import { isPasswordCode, usableCode } from "../passwords/password-code.ts";
 import type { AuthSettings } from "../settings.ts";
 import type { AssignedKey, OtpKey, User } from "../store.ts";
+import { type Attempt, padTiming } from "./attempt.ts";
 import { checkOtp, type OtpResult } from "./check-otp.ts";
 import type { Credentials, Evidence, Identified } from "./identify.ts";
-import { type Attempt, padTiming } from "./limit-attempts.ts";
 
 export interface SignInRules {
   /** When a sign-in needs an OTP (A5). */

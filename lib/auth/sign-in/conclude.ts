@@ -8,9 +8,6 @@ import { OverloadFault } from "../passwords/hash-queue.ts";
 import { createUserSession, endSession } from "../sessions/manage-sessions.ts";
 import type { User, UserSummary } from "../store.ts";
 import { hashUsernameForLog } from "../users/username.ts";
-import { decideSignIn, type FactorResults, type SignInRefusal } from "./check-factors.ts";
-import { wrongOtp } from "./check-otp.ts";
-import type { Credentials, Identified } from "./identify.ts";
 import {
   type AttemptReservations,
   BusyFault,
@@ -18,7 +15,10 @@ import {
   padTiming,
   recordRefusalOnName,
   uncountAddress,
-} from "./limit-attempts.ts";
+} from "./attempt.ts";
+import { decideSignIn, type FactorResults, type SignInRefusal } from "./check-factors.ts";
+import { wrongOtp } from "./check-otp.ts";
+import type { Credentials, Identified } from "./identify.ts";
 
 /**
  * The result of a sign-in. The reason is for the audit log only: callers learn "granted" or "not granted" (A2). The

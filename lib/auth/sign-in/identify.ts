@@ -5,8 +5,8 @@ import { possiblePrefixes, splitOtp } from "../otpkeys/kinds/split-otp.ts";
 import { type Device, isDeviceOf } from "../sessions/device-token.ts";
 import type { KeyHolders, ThrottleState, User, UserSummary } from "../store.ts";
 import { foldUsername, parseUsername, type Username } from "../users/username.ts";
+import { type Attempt, newAttempt, readThrottle } from "./attempt.ts";
 import { type OtpCandidates, readCandidates } from "./check-otp.ts";
-import { type Attempt, newAttempt, readThrottle } from "./limit-attempts.ts";
 import { lockAt } from "./throttle.ts";
 
 /** The credentials that a caller presents. An empty text counts as absent. */

@@ -2,11 +2,11 @@ import type { AuthDeps } from "../deps.ts";
 import type { HashSlot } from "../passwords/hash-queue.ts";
 import { sessionRequired } from "../sessions/manage-sessions.ts";
 import type { User } from "../store.ts";
+import { countAddress, reserveSlot } from "./attempt.ts";
 import { checkFactors } from "./check-factors.ts";
 import { checkOtp, readCandidates } from "./check-otp.ts";
 import { audit, conclude, type SignInProgress, type SignInResult, unknownUser, withdraw } from "./conclude.ts";
 import { type Credentials, identify, readEvidence } from "./identify.ts";
-import { countAddress, reserveSlot } from "./limit-attempts.ts";
 
 export interface SignInOptions {
   /** The caller's address, if it is known. */

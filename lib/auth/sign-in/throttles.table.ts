@@ -6,7 +6,7 @@ import type { Instant } from "../../platform/time.ts";
 import { saveExpiring } from "../storage/expiry.table.ts";
 import { type AuthTables, schemaVersion } from "../storage/tables.table.ts";
 import type { ThrottleKey, ThrottleState } from "../store.ts";
-import type { AddressCount } from "./address-limit.ts";
+import type { AddressCount } from "./caller-address.ts";
 import { noFailures, type Throttle, throttleSchema } from "./throttle.ts";
 
 const throttleRow = "throttle";

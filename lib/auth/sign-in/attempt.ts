@@ -3,7 +3,7 @@ import { warnOnError } from "../../platform/log.ts";
 import { between, type Instant, plus } from "../../platform/time.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { ThrottleKey, ThrottleState } from "../store.ts";
-import { addressGroup, countAttempt, uncountAttempt } from "./address-limit.ts";
+import { addressGroup, countAttempt, uncountAttempt } from "./caller-address.ts";
 import {
   type Refusal,
   recordFailure,

@@ -6,7 +6,7 @@ import {
   isAddressEntry,
   parseAllowList,
   uncountAttempt,
-} from "../../../../lib/auth/sign-in/address-limit.ts";
+} from "../../../../lib/auth/sign-in/caller-address.ts";
 import { minutes, plus } from "../../../../lib/platform/time.ts";
 
 const start = "2031-01-01T00:00:00.000Z";
