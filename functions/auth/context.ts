@@ -6,9 +6,4 @@ export interface AuthContext extends AuthDeps {
   readonly coreUrl: (call: URL) => string;
   /** Public origin of the deployment, if `PUBLIC_BASE_URL` is set: behind a proxy it can differ from the app's host. */
   readonly publicOrigin?: string;
-  /**
-   * How to allow a page of another origin, for the refusal of its call. Absent in Azure, where callers cannot change
-   * settings.
-   */
-  readonly originHint?: string;
 }

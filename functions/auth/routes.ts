@@ -69,8 +69,7 @@ export const client: Api<AuthContext, LiveSession> = {
   // Callers are anonymous, and credentials are short.
   bodyLimitBytes: 65_536,
   refuse: refuseClient,
-  guard: (call, { rules, publicOrigin: own, originHint: hint }) =>
-    checkOrigin(call, rules.allowedOrigins, { own, hint }),
+  guard: (call, { rules, publicOrigin }) => checkOrigin(call, rules.allowedOrigins, publicOrigin),
   endpoints: {
     clientAuthenticate: credentials.authenticate,
     clientLogin: sessions.login,

@@ -8,14 +8,13 @@ import { refuseClient } from "../errors.ts";
  * Refuses calls of pages of other origins to the Client API (A15): a foreign `Origin`, including `null`, and a call
  * that the browser reports as cross-site or same-site, unless its origin is allowed. A call without `Origin`, such as a
  * link or an image, names no page that could be allowed. Throws Fault `forbidden`.
- * @param options `own` is the public origin of this deployment, in addition to the host of the call. `hint` is added to
- * the message of a refusal
+ * @param own the public origin of this deployment, in addition to the host of the call
  * @returns headers of the response to an allowed origin
  */
 export function checkOrigin(
   { headers, url }: Call,
   allowed: readonly string[],
-  { own, hint = "" }: { readonly own?: string | undefined; readonly hint?: string | undefined } = {},
+  own?: string,
 ): Readonly<Record<string, string>> {
   const origin = headers.get("origin") ?? undefined;
   if (origin !== undefined && allowed.includes(origin)) {
@@ -29,10 +28,12 @@ export function checkOrigin(
   const isForeign = origin !== undefined && origin !== own && !isOwn(origin, headers.get("host") ?? url.host);
   const site = headers.get("sec-fetch-site") ?? undefined;
   if (isForeign || (site !== undefined && site !== "same-origin" && site !== "none")) {
-    throw new Fault("forbidden", `Pages of other origins may not call this API.${hint}`, { reason: "other_origin" });
+    throw new Fault("forbidden", refusal, { reason: "other_origin" });
   }
   return {};
 }
+
+const refusal = "Pages of other origins may not call this API. To allow one, add its origin to CLIENT_ALLOWED_ORIGINS.";
 
 /** Compares hosts only, not schemes, because TLS ends before the app. */
 const isOwn = (origin: string, host: string): boolean => URL.canParse(origin) && new URL(origin).host === host;
@@ -44,28 +45,22 @@ const preflightHeaders = {
   "access-control-max-age": "600",
 };
 
-interface PreflightOptions extends Pick<ServeOptions<unknown>, "strictTransport" | "proxyProof"> {
-  /** Added to the message of a refusal: how to allow the origin. Absent in Azure. */
-  readonly hint?: string | undefined;
-}
-
 /**
- * Returns the handler of CORS preflights of the Client API, or undefined if no foreign origin is allowed (A15). With a
- * hint there is always a handler, so that a refused preflight names the setting instead of being the host's 404.
+ * Returns the handler of CORS preflights of the Client API (A15). It is there also if no foreign origin is allowed, so
+ * that a refused preflight names the setting instead of being the host's 404.
  */
-export function clientPreflight(
-  allowed: readonly string[],
-  { hint, ...options }: PreflightOptions,
-): ((call: Call) => Promise<Reply>) | undefined {
-  if (allowed.length === 0 && hint === undefined) return undefined;
-  return call =>
+export const clientPreflight =
+  (
+    allowed: readonly string[],
+    options: Pick<ServeOptions<unknown>, "strictTransport" | "proxyProof">,
+  ): ((call: Call) => Promise<Reply>) =>
+  call =>
     respond(call, options, async () => {
       try {
         requireProxy(call, options.proxyProof);
-        return { status: 204, headers: { ...preflightHeaders, ...checkOrigin(call, allowed, { hint }) } };
+        return { status: 204, headers: { ...preflightHeaders, ...checkOrigin(call, allowed) } };
       } catch (error) {
         if (error instanceof Fault) return refuseClient(error);
         throw error;
       }
     });
-}

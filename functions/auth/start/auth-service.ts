@@ -42,8 +42,7 @@ function register(deployment: Deployment, settings: AuthSettings, auth: ReturnTy
   }
   if (SERVICE_APIS.includes("client")) {
     const serving = { ...common, deps: auth, identify: identifySession(auth) };
-    const preflight = clientPreflight(auth.rules.allowedOrigins, { ...serving, hint: auth.originHint });
-    registerApi(client, CLIENT_PATH, serving, preflight);
+    registerApi(client, CLIENT_PATH, serving, clientPreflight(auth.rules.allowedOrigins, serving));
     registerJobs(authJobs(settings), auth, log);
   }
 }
