@@ -1,9 +1,10 @@
 import { Fault } from "../../platform/fault.ts";
 import { conflict, retryOnConflict, type Stored } from "../../platform/stored.ts";
+import { between } from "../../platform/time.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { User } from "../store.ts";
 import { deviceNumbers, isDeviceOf } from "./device-token.ts";
-import { createSession, isLive, isTouchDue, type Session, type SessionKey, sessionKey } from "./session.ts";
+import { createSession, isLive, type Session, type SessionKey, sessionKey } from "./session.ts";
 
 /** A valid session with its user (A15). */
 export interface LiveSession {
@@ -21,20 +22,14 @@ export async function createUserSession(
   prefix: string | undefined,
   { sessions, rules, now, random }: AuthDeps,
 ): Promise<string> {
-  const { value, key, session } = createSession({
-    user,
-    prefix,
-    now: now(),
-    absoluteMs: rules.session.absoluteMs,
-    random,
-  });
+  const { value, key, session } = createSession(user, prefix, now(), { ...rules.session, random });
   await sessions.create(key, session);
   return value;
 }
 
 /**
- * Returns the valid session of a presented value. With `touch`, updates its access time at most once a minute; an ended
- * session is not recreated by that. Returns undefined for any other value.
+ * Returns the valid session of a presented value. With `touch`, updates its access time at most once a minute, and
+ * never by an insert, so that an ended session is not recreated. Returns undefined for any other value.
  */
 export async function findLiveSession(
   presented: string | undefined,
@@ -46,9 +41,10 @@ export async function findLiveSession(
   if (key === undefined) return undefined;
   const { session, user } = await sessions.find(key);
   if (session === undefined || user === undefined) return undefined;
+  const { epoch, accessedAt } = session.value;
   if (!isLive(session.value, user.value, now(), rules.session)) return undefined;
-  if (!touch || !isTouchDue(session.value, now(), rules.session)) return { key, session, user };
-  const touched = await sessions.save(key, session, { epoch: session.value.epoch, accessedAt: now() });
+  const isDue = touch && between(accessedAt, now()) >= rules.session.touchMs;
+  const touched = isDue ? await sessions.save(key, session, { epoch, accessedAt: now() }) : undefined;
   return { key, session: touched ?? session, user };
 }
 
@@ -66,8 +62,7 @@ export async function moveSessionToEpoch(
 ): Promise<void> {
   let current: Stored<Session> | undefined = session;
   await retryOnConflict(async () => {
-    if (current === undefined) return undefined;
-    if ((await sessions.save(key, current, { epoch, accessedAt: now() })) !== undefined) return undefined;
+    if (current === undefined || (await sessions.save(key, current, { epoch, accessedAt: now() }))) return;
     current = (await sessions.find(key)).session;
     return conflict;
   });

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { type Immutable, storedInstant } from "../../platform/stored.ts";
-import { between, hours, type Instant, instant, plus } from "../../platform/time.ts";
+import { between, type Instant, plus } from "../../platform/time.ts";
 import { hashOf } from "../storage/hash.ts";
 
 /** Returns the schema of a session. */
@@ -30,77 +30,51 @@ export interface SessionKey {
   readonly hash: string;
 }
 
+/** Hour, user id, and 32 random bytes in base64url. The value is opaque to clients. */
+const valuePattern = /^(\d{4}-\d\d-\d\dT\d\d)\.([1-9]\d{0,15})\.[\w-]{43}$/;
+
 /**
- * Creates a session and its value. The value is opaque to clients: base64url, 60 characters, of format, hour of
- * absolute expiry, user id and 32 random bytes.
+ * Creates a session and its value.
+ * @param prefix that of the OTP key whose OTP was used
  */
-export function createSession({
-  user,
-  prefix,
-  now,
-  absoluteMs,
-  random,
-}: {
-  readonly user: { readonly id: number; readonly epoch: number };
-  /** Prefix of the OTP key whose OTP was used. */
-  readonly prefix?: string | undefined;
-  readonly now: Instant;
-  readonly absoluteMs: number;
-  readonly random: (bytes: number) => Uint8Array;
-}): { readonly value: string; readonly key: SessionKey; readonly session: Session } {
+export function createSession(
+  { id: userId, epoch }: { readonly id: number; readonly epoch: number },
+  prefix: string | undefined,
+  now: Instant,
+  { absoluteMs, random }: { readonly absoluteMs: number; readonly random: (bytes: number) => Uint8Array },
+): { readonly value: string; readonly key: SessionKey; readonly session: Session } {
   const expiresAt = plus(now, absoluteMs);
-  const head = Buffer.alloc(13);
-  head.writeUInt8(format);
-  head.writeUInt32BE(hourOf(expiresAt), 1);
-  head.writeBigUInt64BE(BigInt(user.id), 5);
-  const value = Buffer.concat([head, random(32)]).toString("base64url");
-  const session = { userId: user.id, epoch: user.epoch, createdAt: now, accessedAt: now, expiresAt };
-  return {
-    value,
-    key: { userId: user.id, hour: textOfHour(hourOf(expiresAt)), hash: hashOf(value) },
-    session: prefix === undefined ? session : { ...session, prefix },
+  const hour = sessionHour(expiresAt);
+  const value = `${hour}.${userId}.${Buffer.from(random(32)).toString("base64url")}`;
+  const session = {
+    userId,
+    epoch,
+    ...(prefix !== undefined && { prefix }),
+    createdAt: now,
+    accessedAt: now,
+    expiresAt,
   };
+  return { value, key: { userId, hour, hash: hashOf(value) }, session };
 }
 
 /** Parses a presented value. Returns the key of its session, or undefined for a text that is not a session value. */
 export function sessionKey(value: string): SessionKey | undefined {
-  if (!/^[A-Za-z0-9_-]{60}$/.test(value)) return undefined;
-  const bytes = Buffer.from(value, "base64url");
-  const hour = bytes.readUInt32BE(1);
-  const userId = Number(bytes.readBigUInt64BE(5));
-  if (bytes.readUInt8() !== format || hour > lastHour || !Number.isSafeInteger(userId)) return undefined;
-  return { userId, hour: textOfHour(hour), hash: hashOf(value) };
+  const [, hour, id] = valuePattern.exec(value) ?? [];
+  const userId = Number(id);
+  return hour !== undefined && Number.isSafeInteger(userId) ? { userId, hour, hash: hashOf(value) } : undefined;
 }
 
 /** Returns the hour of a time. Sessions whose hour sorts before it have expired (A20). */
-export const sessionHour = (now: Instant): string => textOfHour(hourOf(now));
+export const sessionHour = (time: Instant): string => time.slice(0, 13);
 
 /** Returns whether a session is valid: within both time limits, and of the same user and epoch. */
-export function isLive(
+export const isLive = (
   session: Session,
-  user: { readonly id: number; readonly epoch: number } | undefined,
+  user: { readonly id: number; readonly epoch: number },
   now: Instant,
   { idleMs }: { readonly idleMs: number },
-): boolean {
-  return (
-    user?.id === session.userId &&
-    user.epoch === session.epoch &&
-    between(now, session.expiresAt) > 0 &&
-    between(session.accessedAt, now) < idleMs
-  );
-}
-
-/** Whether the access time of a session is due to be written. Write it by a merge, never an insert. */
-export const isTouchDue = ({ accessedAt }: Session, now: Instant, { touchMs }: { readonly touchMs: number }): boolean =>
-  between(accessedAt, now) >= touchMs;
-
-/** First byte of every value: distinguishes this layout from later ones. */
-const format = 1;
-
-/** The last hour of the year 9999: the text of later hours does not sort. */
-const lastHour = Math.floor(Date.UTC(9999, 11, 31, 23) / hours(1));
-
-const hourOf = (time: Instant): number => Math.floor(Date.parse(time) / hours(1));
-
-/** Returns a text such as `2031-01-31T07`. */
-const textOfHour = (hour: number): string => instant(hour * hours(1)).slice(0, 13);
+): boolean =>
+  user.id === session.userId &&
+  user.epoch === session.epoch &&
+  now < session.expiresAt &&
+  between(session.accessedAt, now) < idleMs;

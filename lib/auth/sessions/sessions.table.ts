@@ -1,9 +1,9 @@
 import type { Stored } from "../../platform/stored.ts";
 import { confirmRemoval } from "../../platform/tables/confirm-write.ts";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
-import { type AuthTables, idKey, schemaVersion } from "../storage/tables.table.ts";
+import { type AuthTables, schemaVersion } from "../storage/tables.table.ts";
 import type { User } from "../store.ts";
-import { userIn, userRow } from "../users/user-rows.table.ts";
+import { readUser } from "../users/names.table.ts";
 import { type Session, type SessionKey, sessionSchema } from "./session.ts";
 
 /**
@@ -23,7 +23,8 @@ export function sessionPartition({ hour, hash }: Pick<SessionKey, "hour" | "hash
 export const sessionColumns = rowColumns<Session>({ kind: "session", version: schemaVersion }, sessionSchema);
 
 /** Storage of sessions. Those whose absolute expiry is in the same hour share a few partitions (A20). */
-export function sessionTable({ sessions, users }: AuthTables) {
+export function sessionTable(tables: AuthTables) {
+  const { sessions } = tables;
   return {
     async create(key: SessionKey, session: Session): Promise<void> {
       // Values are unique, so a row that exists was written by an earlier try of this call.
@@ -33,17 +34,13 @@ export function sessionTable({ sessions, users }: AuthTables) {
     /** Reads the session, and in parallel the user of its value. The caller checks whether they belong together. */
     async find(
       key: SessionKey,
-    ): Promise<{ readonly session?: Stored<Session>; readonly user?: Stored<User> | undefined }> {
+    ): Promise<{ readonly session: Stored<Session> | undefined; readonly user: Stored<User> | undefined }> {
       const { partitionKey, rowKey } = rowOf(key);
-      const [row, userFound] = await Promise.all([
+      const [row, user] = await Promise.all([
         sessions.get(partitionKey, rowKey),
-        users.get(idKey(key.userId), userRow),
+        readUser(tables, { by: "id", id: key.userId }),
       ]);
-      const user = userIn(userFound);
-      return {
-        ...(row && { session: { value: sessionColumns.fromRow(row), version: row.etag } }),
-        ...(user && { user }),
-      };
+      return { session: row && { value: sessionColumns.fromRow(row), version: row.etag }, user };
     },
 
     /** Writes a session by version. Returns undefined if it has ended or changed; never recreates an ended one. */

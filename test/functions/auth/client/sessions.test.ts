@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from "vitest";
-import { hours, minutes } from "../../../../lib/platform/time.ts";
+import { hours, minutes, seconds } from "../../../../lib/platform/time.ts";
 import { hotpKey } from "../../../support/auth/software-key.ts";
 import { replacing, testAuth, withSession } from "../../../support/auth/test-auth.ts";
 
@@ -173,6 +173,19 @@ describe("a session ends", () => {
 });
 
 describe("the access time", () => {
+  it("is written at most once a minute, and never an earlier one", async () => {
+    const own = await testAuth({ still: true });
+    const session = await own.logIn(await own.makeUser());
+    const writes = async (passedMs: number) => {
+      own.advance(passedMs);
+      const { calls } = await own.counted(() => own.get("/client/status", {}, withSession(session)));
+      return calls.filter(call => !call.startsWith("GET")).length;
+    };
+    expect(await writes(seconds(60) - 1)).toBe(0);
+    expect(await writes(1)).toBe(1);
+    expect(await writes(-minutes(5))).toBe(0);
+  });
+
   it("is never written into a session that a logout ended meanwhile", async () => {
     const own = await testAuth();
     const session = await own.logIn(await own.makeUser());
