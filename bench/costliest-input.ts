@@ -3,7 +3,7 @@
 import type { AuthContext } from "../functions/auth/context.ts";
 import { client, core, identifySession } from "../functions/auth/routes.ts";
 import { connector } from "../functions/connector/routes.ts";
-import { toAuthRules } from "../lib/auth/deps.ts";
+import { toAuthRules } from "../lib/auth/rules.ts";
 import { authSettings } from "../lib/auth/settings.ts";
 import { Fault } from "../lib/platform/fault.ts";
 import { type Api, type Identify, routeParts } from "../lib/platform/http/api.ts";

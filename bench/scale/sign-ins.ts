@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import pLimit from "p-limit";
-import { toAuthRules } from "../../lib/auth/deps.ts";
+import { toAuthRules } from "../../lib/auth/rules.ts";
 import { createDeviceTokens } from "../../lib/auth/sessions/device-token.ts";
 import { findLiveSession } from "../../lib/auth/sessions/manage-sessions.ts";
 import { authSettings } from "../../lib/auth/settings.ts";

@@ -1,12 +1,11 @@
-import { authLimits, toAuthRules } from "../../../lib/auth/deps.ts";
 import { createValidationClient } from "../../../lib/auth/otpkeys/kinds/remote.ts";
 import { createPasswordHasher } from "../../../lib/auth/passwords/password-hash.ts";
+import { authLimits, toAuthRules } from "../../../lib/auth/rules.ts";
 import { createDeviceTokens } from "../../../lib/auth/sessions/device-token.ts";
 import type { AuthSettings } from "../../../lib/auth/settings.ts";
 import { createKeyedHash } from "../../../lib/auth/storage/hash.ts";
 import { authStore } from "../../../lib/auth/storage/store.table.ts";
 import { keyRing } from "../../../lib/platform/azure/cached-secrets.ts";
-import { isInAzure } from "../../../lib/platform/settings/deployment-settings.ts";
 import type { Deployment } from "../../deployment.ts";
 import { apiUrl } from "../../service.ts";
 import type { AuthContext } from "../context.ts";
@@ -57,7 +56,6 @@ export function openAuthContext(deployment: Deployment, settings: AuthSettings):
     now,
     random,
     sleep,
-    ...(!isInAzure(deployment.settings) && { originHint: " To allow one, add its origin to CLIENT_ALLOWED_ORIGINS." }),
     ...(PUBLIC_BASE_URL !== undefined && { publicOrigin: new URL(PUBLIC_BASE_URL).origin }),
     coreUrl: apiUrl(deployment.settings, CORE_PATH),
   };

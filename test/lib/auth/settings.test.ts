@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { authLimits, toAuthRules } from "../../../lib/auth/deps.ts";
+import { authLimits, toAuthRules } from "../../../lib/auth/rules.ts";
 import { authSettings, passwordMinLength } from "../../../lib/auth/settings.ts";
 import { BadSettings, type Environment, readSettings } from "../../../lib/platform/settings/read-settings.ts";
 import { days, seconds } from "../../../lib/platform/time.ts";
