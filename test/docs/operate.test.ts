@@ -72,11 +72,8 @@ describe("docs/operate.md", () => {
     const policy = readFileSync("lib/auth/sign-in/check-factors.ts", "utf8");
     const verdict = readFileSync("lib/auth/sign-in/verdict.ts", "utf8");
     const union = (source: string, declared: RegExp) => matches(declared.exec(source)?.[1] ?? "", /"(\w+)"/g);
-    const signIn = readFileSync("lib/auth/sign-in/conclude.ts", "utf8");
-    const reasons = [
-      ...union(policy, /type SignInRefusal =\s+([^;]+);/),
-      ...union(signIn, /reason: SignInRefusal \| ([^;}]+)[;}]/),
-    ];
+    const signIn = readFileSync("lib/auth/sign-in/sign-in.ts", "utf8");
+    const reasons = [...union(policy, /type SignInRefusal =\s+([^;]+);/), ...union(signIn, /refusal \?\? ("\w+")/)];
     const outcomes = [...union(verdict, /outcome:\s+([^;]+);/), ...union(verdict, /type InactiveReason = ([^;]+);/)];
     expect([reasons.length, outcomes.length]).toEqual([8, 11]);
     const inTable = (name: string) => new RegExp(`^\\|[^|]*\`${name}\``, "m").test(runbooks);

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { validateFactors } from "../../../lib/auth/sign-in/validate-user.ts";
+import { validateUser as validate } from "../../../lib/auth/sign-in/validate-user.ts";
 import * as access from "../../../lib/auth/users/user-access.ts";
 import { readLock } from "../../../lib/auth/users/view-user.ts";
 import { omitUndefined } from "../../../lib/platform/collections.ts";
@@ -75,7 +75,7 @@ export const validateUser = endpoint({
     },
   },
   handle: async ({ params, body }, context: AuthContext) => {
-    const { validPassword, validOtp } = await validateFactors(params.user, body, context);
+    const { validPassword, validOtp } = await validate(params.user, body, context);
     return ok({ valid_password: validPassword, valid_otp: validOtp });
   },
 });

@@ -52,9 +52,6 @@ export interface PasswordHashOptions extends HashQueueOptions {
 /** First choice of OWASP and of ASVS appendix C. */
 export const defaultCost: HashCost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 
-/** Loads the package at the first use: if the platform's binary is missing, only password checks fail. */
-const loadArgon2 = () => import("@node-rs/argon2");
-
 const saltBytes = 16;
 const tagBytes = 32;
 /** Maximum number of remembered pepper versions that the vault does not have: versions come from stored rows. */
@@ -70,19 +67,29 @@ export function createPasswordHasher(options: PasswordHashOptions) {
   const { pepper, random, now, importedUntil, cost = defaultCost } = options;
   const queue = createHashQueue(options);
   const parameters = { ...cost, algorithm: argon2id, outputLen: tagBytes };
+  /** What every current hash begins with. */
+  const head = `$argon2id$v=19$m=${cost.memoryCost},t=${cost.timeCost},p=${cost.parallelism}$`;
   /**
    * The peppers of versions that the vault does not have, each found by a right password. With them a wrong password
    * costs one hash, as an unknown user does (A4).
    */
   const proven = new Map<string, Uint8Array>();
 
-  const newHash = async (password: string, userId: number, salt: Uint8Array): Promise<StoredPassword> => {
+  const newHash = async (text: string, userId: number, salt: Uint8Array): Promise<StoredPassword> => {
     const { version, key } = await pepper.current();
-    const { hash } = await loadArgon2();
-    return {
-      hash: await queue.run(() => hash(peppered(password, userId, key), { ...parameters, salt })),
-      pepper: version,
-    };
+    // Loaded at the first use: if the platform's binary is missing, only password checks fail.
+    const { hash } = await import("@node-rs/argon2");
+    return { hash: await queue.run(() => hash(peppered(text, userId, key), { ...parameters, salt })), pepper: version };
+  };
+
+  /**
+   * Hashes the password of a user. The id is part of the hashed text, so that a hash that is moved to another user is
+   * wrong there.
+   * @param slot released after the hash; by default that of a known caller
+   */
+  const hashText = async (text: string, userId: number, slot?: HashSlot): Promise<StoredPassword> => {
+    using _ = slot ?? queue.acquireSlot({ isKnown: true });
+    return await newHash(text, userId, random(saltBytes));
   };
 
   /** Returns whether the stored password was imported and `importedUntil` is over. */
@@ -90,15 +97,15 @@ export function createPasswordHasher(options: PasswordHashOptions) {
     stored?.imported !== undefined && importedUntil !== undefined && now() >= importedUntil;
 
   /** Returns whether the stored hash is that of a text, which is computed in the same turn. */
-  const matches = async (textOf: () => string | Promise<string>, id: number, stored: StoredPassword) => {
+  const matches = async (textOf: () => string | Promise<string>, userId: number, stored: StoredPassword) => {
     const known = proven.get(stored.pepper);
     const keys = known === undefined ? await pepper.candidates(stored.pepper) : [known];
     if (keys.length === 0) throw new Error(`The secret password-pepper has no version ${stored.pepper}, and no other`);
-    const { verify } = await loadArgon2();
+    const { verify } = await import("@node-rs/argon2");
     // One turn for all candidates: a check that has started must not wait again behind others, or be refused.
     const matching = await queue.run(async () => {
       const text = await textOf();
-      for (const key of keys) if (await verify(stored.hash, peppered(text, id, key))) return key;
+      for (const key of keys) if (await verify(stored.hash, peppered(text, userId, key))) return key;
       return undefined;
     });
     if (matching === undefined) return false;
@@ -109,36 +116,16 @@ export function createPasswordHasher(options: PasswordHashOptions) {
     return true;
   };
 
-  const isRight = async (password: string, owner: PasswordOwner | undefined): Promise<boolean> => {
-    const stored = owner?.password;
-    const imported = stored?.imported;
-    const isChecked = imported === undefined || (!hasEnded(stored) && isPossible(password, imported));
-    if (owner === undefined || stored === undefined || !isChecked) {
-      await newHash(password, 0, new Uint8Array(saltBytes));
-      return false;
-    }
-    return matches(() => (imported === undefined ? password : computeTag(password, imported)), owner.id, stored);
-  };
-
   return {
     /** Acquires a slot for a later hash, so that an attempt which cannot be served is refused before any other work. */
     acquireHashSlot: queue.acquireSlot,
-    /**
-     * Hashes the password of a user. The id is part of the hashed text, so that a hash that is moved to another user is
-     * wrong there.
-     * @param slot released after the hash; by default that of a known caller
-     */
-    async hash(password: string, userId: number, slot?: HashSlot): Promise<StoredPassword> {
-      using _ = slot ?? queue.acquireSlot({ isKnown: true });
-      return await newHash(password, userId, random(saltBytes));
-    },
+    hash: hashText,
     /**
      * Hashes the tag of an imported hash as `hash` does a password, so that the tables alone allow no guesses at the
      * password.
      */
     async hashImported({ parameters, tag }: ImportedHash, userId: number): Promise<StoredPassword> {
-      using _ = queue.acquireSlot({ isKnown: true });
-      return { ...(await newHash(tag, userId, random(saltBytes))), imported: parameters };
+      return { ...(await hashText(tag, userId)), imported: parameters };
     },
     /** Returns whether the stored password is this imported hash. */
     async isImported({ parameters, tag }: ImportedHash, { id, password: stored }: PasswordOwner): Promise<boolean> {
@@ -157,26 +144,20 @@ export function createPasswordHasher(options: PasswordHashOptions) {
     async verify(password: string, owner: PasswordOwner | undefined, slot?: HashSlot): Promise<boolean> {
       if (password === "") return false;
       using _ = slot ?? queue.acquireSlot({ isKnown: true });
-      return await isRight(password, owner);
+      const stored = owner?.password;
+      const imported = stored?.imported;
+      const isChecked = imported === undefined || (!hasEnded(stored) && isPossible(password, imported));
+      if (owner !== undefined && stored !== undefined && isChecked)
+        return await matches(() => (imported ? computeTag(password, imported) : password), owner.id, stored);
+      await newHash(password, 0, new Uint8Array(saltBytes));
+      return false;
     },
     /**
      * Returns whether the hash is imported or has another cost or pepper than the current one, so that a granted
      * sign-in should replace it.
      */
-    async isOutdated(stored: StoredPassword): Promise<boolean> {
-      const { version } = await pepper.current();
-      const { parseOptions } = await loadArgon2();
-      const used = parseOptions(stored.hash);
-      return (
-        stored.imported !== undefined ||
-        stored.pepper !== version ||
-        used.algorithm !== argon2id ||
-        used.memoryCost !== cost.memoryCost ||
-        used.timeCost !== cost.timeCost ||
-        used.parallelism !== cost.parallelism ||
-        used.outputLen !== tagBytes ||
-        used.saltLen !== saltBytes
-      );
+    async isOutdated({ hash, pepper: used, imported }: StoredPassword): Promise<boolean> {
+      return imported !== undefined || used !== (await pepper.current()).version || !hash.startsWith(head);
     },
   };
 }

@@ -4,13 +4,6 @@ import { comparableText, isCommonPassword } from "./common-passwords.ts";
 
 const passwordMaxCodePoints = 1024;
 
-interface PasswordRules {
-  /** Minimum number of code points. */
-  readonly minLength: number;
-  /** Whether an empty password means "no password" (create, reset) or is refused (change). */
-  readonly empty: "none" | "refused";
-}
-
 /**
  * Returns the form in which a password is hashed: NFC, not truncated. A password over the maximum length stays as it
  * is.
@@ -19,20 +12,16 @@ export const normalPassword = (text: string): string =>
   isTooLongToNormalize(text, passwordMaxCodePoints) ? text : text.normalize("NFC");
 
 /**
- * Parses a new password by the rules. Returns it in NFC; undefined means "no password". The reason names the rule and
- * quotes nothing of the password.
+ * Parses a new password by the rules (A4). Returns it in NFC. The reason names the rule and quotes nothing of the
+ * password. An empty text is too short: a caller for whom it means "no password" does not parse it.
+ * @param minLength minimum number of code points
  */
-export async function parseNewPassword(
-  text: string,
-  username: string,
-  rules: PasswordRules,
-): Promise<Parsed<string | undefined>> {
-  if (text === "" && rules.empty === "none") return accepted(undefined);
+export async function parseNewPassword(text: string, username: string, minLength: number): Promise<Parsed<string>> {
   if (!text.isWellFormed()) return refused("must be well-formed Unicode");
   const password = normalPassword(text);
   if (isLongerThan(password, passwordMaxCodePoints))
     return refused(`must have at most ${passwordMaxCodePoints} characters`);
-  if (!isLongerThan(password, rules.minLength - 1)) return refused(`must have at least ${rules.minLength} characters`);
+  if (!isLongerThan(password, minLength - 1)) return refused(`must have at least ${minLength} characters`);
   if (comparableText(password) === comparableText(username)) return refused("must not be the username");
   if (await isCommonPassword(password)) {
     return refused("must not be a common password, a repetition, or a run such as abcdefgh");
@@ -41,15 +30,16 @@ export async function parseNewPassword(
 }
 
 /**
- * Returns a new password as `parseNewPassword` does. Throws Fault `invalid`, which names the field and the rule.
- * @param field name of the field in the request
+ * Returns a new password as `parseNewPassword` does. Throws Fault `invalid`, which names the field of the request and
+ * the rule.
  */
 export async function checkNewPassword(
   text: string,
-  { field, username, empty }: { readonly field: string; readonly username: string } & Pick<PasswordRules, "empty">,
+  field: string,
+  username: string,
   { rules }: { readonly rules: { readonly passwordMinLength: number } },
-): Promise<string | undefined> {
-  const parsed = await parseNewPassword(text, username, { minLength: rules.passwordMinLength, empty });
+): Promise<string> {
+  const parsed = await parseNewPassword(text, username, rules.passwordMinLength);
   if (parsed.ok) return parsed.value;
   throw invalidRequest([{ path: field, reason: parsed.reason }]);
 }

@@ -4,20 +4,21 @@ import type { AuthDeps } from "../deps.ts";
 import { possiblePrefixes } from "../otpkeys/kinds/split-otp.ts";
 import { splitTemporaryOtp } from "../otpkeys/kinds/temporary-code.ts";
 import { tooManyKeys } from "../otpkeys/manage-otpkeys.ts";
+import type { HashSlot } from "../passwords/hash-queue.ts";
 import { type LiveSession, sessionRequired } from "../sessions/manage-sessions.ts";
 import type { KeyHolders, User } from "../store.ts";
 import { foldUsername } from "../users/username.ts";
 import {
-  type AttemptReservations,
+  type Attempt,
   concludeAttempt,
   countAddress,
   newAttempt,
   padTiming,
   reserveSlot,
-  uncountAddress,
+  withdraw,
 } from "./attempt.ts";
-import { checkOtp, type OtpCandidates, type OtpResult, wrongOtp } from "./check-otp.ts";
-import { withdraw } from "./conclude.ts";
+import { invalidCredentials } from "./change-password.ts";
+import { checkOtp, type OtpCandidates, wrongOtp } from "./check-otp.ts";
 
 interface Given {
   readonly password: string;
@@ -41,12 +42,14 @@ export async function assignOwnKey(
   if (!deps.rules.selfAssign) throw new Fault("forbidden", "Users may not assign otpkeys themselves.");
   const audit = (outcome: object) =>
     deps.log.info("self_assignment", { userId: user.id, username: user.name, ...outcome });
-  const reservations: AttemptReservations = {};
+  const attempt = newAttempt(deps);
   let decision: Decision;
   try {
-    decision = await decide(user, given, { address, reservations }, deps);
+    using hashSlot = deps.hasher.acquireHashSlot({ isKnown: true });
+    await countAddress(attempt, address, deps);
+    decision = await decide(user, given, attempt, hashSlot, deps);
   } catch (error) {
-    audit(await withdraw(error, reservations, deps));
+    audit(await withdraw(error, attempt, deps));
     throw error;
   }
   const { fault, ...event } = decision;
@@ -56,61 +59,48 @@ export async function assignOwnKey(
 }
 
 /** The decision on a self-assignment: what its audit event has, and the response to a refused one. */
-type Decision = { readonly otpOutcome?: string | undefined } & (
+type Decision = { readonly otpOutcome: string | undefined } & (
   | { readonly outcome: "granted"; readonly prefix: string; readonly fault?: undefined }
-  | {
-      readonly outcome: "refused";
-      readonly prefix?: string | undefined;
-      readonly reason: string;
-      readonly fault: Fault;
-    }
+  | { readonly outcome: "refused"; readonly prefix: string | undefined; readonly reason: string; readonly fault: Fault }
 );
 
 async function decide(
   user: User,
   { password, otp }: Given,
-  { address, reservations }: { readonly address: string | undefined; readonly reservations: AttemptReservations },
+  attempt: Attempt,
+  hashSlot: HashSlot,
   deps: AuthDeps,
 ): Promise<Decision> {
-  using hashSlot = deps.hasher.acquireHashSlot({ isKnown: true });
-  reservations.counted = await countAddress(address, deps);
-  const userRef = { by: "id", id: user.id } as const;
-  const key = { kind: "name", text: foldUsername(user.name) } as const;
-  const attempt = newAttempt(await deps.throttles.find(key, user.id), deps);
-  reservations.attempt = attempt;
+  const { id, epoch, name } = user;
+  const userRef = { by: "id", id } as const;
+  attempt.throttle = await deps.throttles.find({ kind: "name", text: foldUsername(name) }, id);
   const read = () => Promise.all([deps.users.find(userRef), readKeys(otp, user, deps)]);
-  const [current, keys] = await reserveSlot(attempt, read, deps);
-  if (current?.value.epoch !== user.epoch) throw sessionRequired();
+  const [current, { all, free }] = await reserveSlot(attempt, read, deps);
+  if (current?.value.epoch !== epoch) throw sessionRequired();
   const isRight = await deps.hasher.verify(password, current.value, hashSlot);
-  const result = isRight ? await checkFreeKey(otp, keys, deps) : undefined;
-  const found = { otpOutcome: result?.outcome, prefix: result?.key?.prefix };
-  if (result?.outcome !== "valid" || result.key === undefined) {
+  // An OTP of a key that is not free is neither checked nor used up.
+  const rules = { accepted: free.map(({ value }) => value), isCounted: true, onlyAccepted: true };
+  const result = isRight ? await checkOtp(otp, all, rules, deps) : undefined;
+  const { prefix } = result ?? {};
+  const found = { otpOutcome: result?.outcome, prefix };
+  const refused = (reason: string, fault: Fault): Decision => ({ outcome: "refused", reason, ...found, fault });
+  if (result?.outcome !== "valid" || prefix === undefined) {
     // A counted wrong OTP costs one write. If none was made, makes a dummy write, so that timing does not reveal
     // whether the password was right.
     if (!result?.written) await padTiming(attempt, deps);
-    const refused = result === undefined ? { reason: "wrong_password" } : wrongOtp(result);
-    await concludeAttempt(attempt, { refused }, deps);
-    return {
-      outcome: "refused",
-      reason: refused.reason,
-      ...found,
-      fault: new Fault("unauthenticated", "Invalid credentials!"),
-    };
+    const refusal = result === undefined ? { reason: "wrong_password" } : wrongOtp(result);
+    await concludeAttempt(attempt, { counts: "failure", refusal }, deps);
+    return refused(refusal.reason, invalidCredentials());
   }
-  const { prefix } = result.key;
   const [outcome] = await Promise.all([
-    deps.otpkeys.assign(userRef, prefix, { onlyIfFree: true, epoch: user.epoch }),
+    deps.otpkeys.assign(userRef, prefix, { onlyIfFree: true, epoch }),
     // The assignment decides the outcome: a slot that is not released counts as a failure later.
-    warnOnError("attempt_not_concluded", concludeAttempt(attempt, "succeeded", deps), deps),
-    warnOnError("address_not_uncounted", uncountAddress(reservations, deps), deps),
+    warnOnError("attempt_not_concluded", concludeAttempt(attempt, { counts: "success" }, deps), deps),
   ]);
   if (outcome === "assigned") return { outcome: "granted", ...found, prefix };
-  const faults = { no_user: sessionRequired, too_many: tooManyKeys };
-  const fault =
-    outcome in faults
-      ? faults[outcome as keyof typeof faults]()
-      : new Fault("conflict", "The otpkey is assigned already.");
-  return { outcome: "refused", reason: outcome, ...found, fault };
+  if (outcome === "no_user") return refused(outcome, sessionRequired());
+  if (outcome === "too_many") return refused(outcome, tooManyKeys());
+  return refused(outcome, new Fault("conflict", "The otpkey is assigned already."));
 }
 
 /** The OTP keys that an OTP may belong to. */
@@ -139,10 +129,4 @@ async function isFree({ key, userIds }: KeyHolders, user: User, { users }: AuthD
   if (others.length > maxCandidates) return false;
   const found = await Promise.all(others.map(id => users.find({ by: "id", id })));
   return !found.some(other => other?.value.otpkeys.some(({ id }) => id === key.value.id));
-}
-
-/** Checks an OTP of a free key. That of another one is neither checked nor used up. */
-function checkFreeKey(otp: string, { all, free }: FoundKeys, deps: AuthDeps): Promise<OtpResult> {
-  const accepted = free.map(({ value: { prefix, id } }) => ({ prefix, id }));
-  return checkOtp(otp, all, { accepted, isCounted: true, onlyAccepted: true }, deps);
 }

@@ -1,38 +1,4 @@
 import { BlockList, isIP } from "node:net";
-import { between, type Instant } from "../../platform/time.ts";
-
-/** Number of attempts of one caller address in the current window that did not succeed (A12). */
-export interface AddressCount {
-  /** Start of the window. */
-  readonly since: Instant;
-  readonly attempts: number;
-}
-
-interface AddressLimits {
-  /** Maximum number of attempts in a window; 0: no limit. */
-  readonly attempts: number;
-  readonly windowMs: number;
-}
-
-type AddressAttempt =
-  | { readonly outcome: "counted"; readonly next: AddressCount }
-  | { readonly outcome: "waiting"; readonly retryAfterSeconds: number };
-
-/** Counts an attempt before it is checked. Returns `waiting` with the whole seconds to wait if the window is full. */
-export function countAttempt(count: AddressCount | undefined, now: Instant, limits: AddressLimits): AddressAttempt {
-  const age = count === undefined ? limits.windowMs : between(count.since, now);
-  if (count === undefined || age >= limits.windowMs) return { outcome: "counted", next: { since: now, attempts: 1 } };
-  if (count.attempts >= limits.attempts) {
-    return { outcome: "waiting", retryAfterSeconds: Math.ceil((limits.windowMs - age) / 1000) };
-  }
-  return { outcome: "counted", next: { ...count, attempts: count.attempts + 1 } };
-}
-
-/** Subtracts an attempt that succeeded or ended without a decision. */
-export const uncountAttempt = (count: AddressCount): AddressCount => ({
-  ...count,
-  attempts: Math.max(0, count.attempts - 1),
-});
 
 /**
  * Returns what attempts are counted by: the IPv4 address, or the /64 network of an IPv6 address, because one caller

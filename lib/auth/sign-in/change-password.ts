@@ -38,18 +38,13 @@ export async function changePassword(
 ): Promise<void> {
   const live = "session" in by ? by : undefined;
   const given = "session" in by ? { username: by.user.value.name, password: oldpass, otp } : { ...by, otp };
-  const { username } = given;
-  const password = await checkNewPassword(newpass, { field: "newpass", username, empty: "refused" }, deps);
-  const sessionUser = live?.user.value;
-  const hasSession = sessionUser !== undefined;
+  const password = await checkNewPassword(newpass, "newpass", given.username, deps);
   // Before the check, because a full queue after it would refuse a caller whose OTP is used up.
-  using hashSlot = deps.hasher.acquireHashSlot({ isKnown: hasSession });
-  const result = await signIn(given, deps, { ...options, sessionUser });
-  if (!result.granted || password === undefined) throw invalidCredentials();
-  const owner = sessionUser ?? result.user.value;
-  const hash = await deps.hasher.hash(password, owner.id, hashSlot);
-  const change = { owner, hash, ...(!hasSession && { by: "code" as const }) };
-  const { epoch } = await replacePassword(result.user, change, deps);
+  using hashSlot = deps.hasher.acquireHashSlot({ isKnown: live !== undefined });
+  const result = await signIn(given, deps, { ...options, sessionUser: live?.user.value });
+  if (!result.granted) throw invalidCredentials();
+  const hash = await deps.hasher.hash(password, result.user.value.id, hashSlot);
+  const { epoch } = await replacePassword(result.user, hash, live ? undefined : "code", deps);
   // A failure would say that the old password stays. The session ends then, as all others.
   if (live) await warnOnError("session_not_continued", moveSessionToEpoch(live, epoch, deps), deps);
 }
@@ -57,22 +52,24 @@ export async function changePassword(
 /**
  * Writes the password with a new epoch, and returns the user. Throws Fault `unauthenticated` if a reset or another
  * change has changed the epoch first, because that ended what allowed this change.
- * @param change `owner` as read when the change was allowed; `by` what allowed it, a session if it is absent
+ * @param user as read when the change was allowed
+ * @param by what allowed it; undefined: a session
  */
 async function replacePassword(
-  checked: Stored<User>,
-  { owner, hash, by }: { readonly owner: User; readonly hash: StoredPassword; readonly by?: "code" | "token" },
+  user: Stored<User>,
+  hash: StoredPassword,
+  by: "code" | "token" | undefined,
   { users, log }: AuthDeps,
 ): Promise<User> {
+  const { id: userId, epoch } = user.value;
   const ended = by === undefined ? sessionRequired : invalidCredentials;
-  const isChanged = ({ id, epoch }: User) => id !== owner.id || epoch !== owner.epoch;
-  const changed = await users.renewEpoch(checked, user => {
-    if (isChanged(user)) throw ended();
+  const changed = await users.renewEpoch(user, current => {
+    if (current.epoch !== epoch) throw ended();
     return { password: hash };
   });
   if (changed === undefined) throw ended();
   // The password is changed now: it has its audit event also if the rest fails.
-  log.info("password_changed", { userId: owner.id, by });
+  log.info("password_changed", { userId, by });
   return changed;
 }
 
@@ -104,10 +101,9 @@ export async function setPasswordByToken(
   const opened = await deps.changeTokens.open(token, deps.now(), tokenMs);
   const user = opened && (await deps.users.find({ by: "id", id: opened.userId }));
   if (user === undefined || user.value.epoch !== opened?.epoch) throw invalidCredentials();
-  const { name: username } = user.value;
-  const password = await checkNewPassword(newpass, { field: "newpass", username, empty: "refused" }, deps);
-  if (password === undefined || (await deps.hasher.verify(password, user.value)))
+  const password = await checkNewPassword(newpass, "newpass", user.value.name, deps);
+  if (await deps.hasher.verify(password, user.value))
     throw invalidRequest([{ path: "newpass", reason: "must not be the present password" }]);
   const hash = await deps.hasher.hash(password, user.value.id);
-  await replacePassword(user, { owner: user.value, hash, by: "token" }, deps);
+  await replacePassword(user, hash, "token", deps);
 }

@@ -2,18 +2,12 @@ import { conflict, retryOnConflict, type Stored } from "../../platform/stored.ts
 import type { AuthDeps } from "../deps.ts";
 import type { HashSlot } from "../passwords/hash-queue.ts";
 import { isPasswordCode, usableCode } from "../passwords/password-code.ts";
-import type { AuthSettings } from "../settings.ts";
 import type { AssignedKey, OtpKey, User } from "../store.ts";
 import { type Attempt, padTiming } from "./attempt.ts";
 import { checkOtp, type OtpResult } from "./check-otp.ts";
-import type { Credentials, Evidence, Identified } from "./identify.ts";
+import type { Credentials, Evidence } from "./identify.ts";
 
-export interface SignInRules {
-  /** When a sign-in needs an OTP (A5). */
-  readonly otpPolicy: AuthSettings["AUTH_OTP_POLICY"];
-  /** Whether a user without a password may sign in with an OTP alone. */
-  readonly allowEmptyPassword: boolean;
-}
+export type SignInRules = Pick<AuthDeps["rules"], "otpPolicy" | "allowEmptyPassword">;
 
 /** The results of the checks. For an unknown user: a wrong password, no OTP keys. */
 export interface SignInFacts {
@@ -38,25 +32,19 @@ export interface SignInFacts {
   readonly userHasSecondFactor: boolean;
 }
 
-/** The results of both factors, as the policy needs them. */
-export interface FactorResults {
-  readonly facts: SignInFacts;
-  readonly otp?: OtpResult;
-}
-
 /**
  * Checks both factors: the password first, because a wrong OTP counts only together with a right password. Without an
  * OTP reads the user's OTP keys while the password is hashed.
- * @param given `hashSlot` is released before the OTP is checked, which can take long at a validation server
- * @param identified `named` is a text for a read of what cannot exist, `attempt` for a dummy write
+ * @param on `named` is a text for a read of what cannot exist, `attempt` for a dummy write; `hashSlot` is released
+ * before the OTP is checked, which can take long at a validation server
  */
 export async function checkFactors(
-  { password, passwordCode, otp, hashSlot }: Credentials & { readonly hashSlot: HashSlot },
-  { user, candidates }: Evidence,
-  { named, attempt }: Pick<Identified, "named" | "attempt">,
+  { password, passwordCode, otp }: Credentials,
+  { user, keys }: Evidence,
+  { attempt, named, hashSlot }: { readonly attempt: Attempt; readonly named: string; readonly hashSlot: HashSlot },
   deps: AuthDeps,
-): Promise<FactorResults> {
-  const { password: stored, passwordCode: storedCode, otpkeys: assigned = [] } = user?.value ?? {};
+): Promise<{ readonly facts: SignInFacts; readonly result?: OtpResult | undefined }> {
+  const { password: stored, passwordCode: storedCode, otpkeys: assigned = [], enabled = true } = user?.value ?? {};
   if (password === undefined) hashSlot.release();
   const [isRight, userHasSecondFactor] = await Promise.all([
     passwordCode !== undefined
@@ -64,28 +52,20 @@ export async function checkFactors(
       : password !== undefined && deps.hasher.verify(password, user?.value, hashSlot),
     otp === undefined && readSecondFactor(assigned, named, deps),
   ]);
-  const passwordFact = (passwordCode ?? password) === undefined ? "absent" : isRight ? "right" : "wrong";
-  const userHasPassword = user === undefined || stored !== undefined || storedCode !== undefined;
+  const isGiven = (passwordCode ?? password) !== undefined;
+  const facts = {
+    isDisabled: !enabled,
+    password: isGiven ? (isRight ? "right" : "wrong") : "absent",
+    userHasPassword: user === undefined || stored !== undefined || storedCode !== undefined,
+    isPasswordEnded: deps.hasher.hasEnded(stored),
+    mustChange: stored?.mustChange === true,
+    userHasSecondFactor,
+  } as const;
+  if (otp === undefined) return { facts: { ...facts, otp: "absent" } };
   // A disabled user is refused as for a wrong password, with the same work: no wrong OTP counts.
-  const isDisabled = user?.value.enabled === false;
-  const isSatisfied =
-    user !== undefined && !isDisabled && isPasswordSatisfied(deps.rules, { password: passwordFact, userHasPassword });
-  const result =
-    otp === undefined
-      ? undefined
-      : await checkOtp(otp, candidates, { accepted: assigned, isCounted: isSatisfied }, deps);
-  return {
-    facts: {
-      isDisabled,
-      password: passwordFact,
-      userHasPassword,
-      isPasswordEnded: deps.hasher.hasEnded(stored),
-      mustChange: stored?.mustChange === true,
-      otp: result === undefined ? "absent" : result.isAccepted ? "valid" : "refused",
-      userHasSecondFactor,
-    },
-    ...(result && { otp: result }),
-  };
+  const isCounted = user !== undefined && enabled && isPasswordSatisfied(deps.rules, facts);
+  const result = await checkOtp(otp, keys, { accepted: assigned, isCounted }, deps);
+  return { facts: { ...facts, otp: result.isAccepted ? "valid" : "refused" }, result };
 }
 
 /**
@@ -138,8 +118,7 @@ async function readSecondFactor(
   );
 }
 
-/** The decision on a sign-in. The reason is for the audit log only. */
-type SignInDecision = { readonly granted: true } | { readonly granted: false; readonly reason: SignInRefusal };
+/** Why a sign-in is refused. For the audit log and administrators only: callers learn "not granted" (A2). */
 export type SignInRefusal =
   | "disabled"
   | "wrong_password"
@@ -149,19 +128,16 @@ export type SignInRefusal =
   | "no_otp"
   | "must_change";
 
-/** Decides whether the given factors are sufficient. */
-export function decideSignIn(rules: SignInRules, facts: SignInFacts): SignInDecision {
-  if (facts.isDisabled) return { granted: false, reason: "disabled" };
+/** Decides whether the given factors are sufficient. Returns the reason if they are not. */
+export function refusalOf(rules: SignInRules, facts: SignInFacts): SignInRefusal | undefined {
+  if (facts.isDisabled) return "disabled";
   if (!isPasswordSatisfied(rules, facts)) {
-    if (facts.password !== "wrong") return { granted: false, reason: "no_password" };
-    return { granted: false, reason: facts.isPasswordEnded ? "imported_password_ended" : "wrong_password" };
+    if (facts.password !== "wrong") return "no_password";
+    return facts.isPasswordEnded ? "imported_password_ended" : "wrong_password";
   }
-  if (facts.otp === "refused") return { granted: false, reason: "wrong_otp" };
-  if (facts.otp === "absent" && (needsOtp(rules, facts) || !facts.userHasPassword)) {
-    return { granted: false, reason: "no_otp" };
-  }
-  if (facts.mustChange) return { granted: false, reason: "must_change" };
-  return { granted: true };
+  if (facts.otp === "refused") return "wrong_otp";
+  if (facts.otp === "absent" && (needsOtp(rules, facts) || !facts.userHasPassword)) return "no_otp";
+  return facts.mustChange ? "must_change" : undefined;
 }
 
 /** Returns whether the password factor is satisfied. Only then does a wrong OTP count against its OTP key. */

@@ -15,8 +15,8 @@ import { type CodeDecision, type KeyVerdict, toVerdict } from "./verdict.ts";
 /** The result of an OTP check. */
 export interface OtpResult {
   readonly outcome: Exclude<KeyVerdict["outcome"], "unavailable"> | "unknown_key" | "not_assigned";
-  /** The OTP key that the OTP belongs to. */
-  readonly key?: AssignedKey;
+  /** Prefix of the OTP key that the OTP belongs to. */
+  readonly prefix?: string;
   /** Whether the OTP is valid, and its OTP key is one of the accepted ones. */
   readonly isAccepted?: boolean;
   /** Whether the row of the OTP key was written. */
@@ -26,10 +26,10 @@ export interface OtpResult {
 }
 
 /** Returns what an administrator sees of an attempt that was refused for its OTP. */
-export const wrongOtp = ({ outcome, key }: OtpResult): Refusal => ({
+export const wrongOtp = ({ outcome, prefix }: OtpResult): Refusal => ({
   reason: "wrong_otp",
   otpOutcome: outcome,
-  ...(key && { prefix: key.prefix }),
+  ...(prefix !== undefined && { prefix }),
 });
 
 /** The OTP keys that an OTP may belong to, as read. */
@@ -41,57 +41,68 @@ export async function readCandidates(otp: string, { otpkeys }: Pick<AuthDeps, "o
   return found.filter(key => key !== undefined);
 }
 
+interface OtpRules {
+  /**
+   * The OTP keys whose OTPs count: the user's or, at a self-assignment, those that no other user has. They are tried
+   * before other keys that match the OTP.
+   */
+  readonly accepted: readonly AssignedKey[];
+  /** Whether a wrong OTP of an accepted OTP key counts against the key (A12). */
+  readonly isCounted: boolean;
+  /** Whether no OTP of another key is checked, not even of a kind that cannot be guessed. */
+  readonly onlyAccepted?: boolean;
+}
+
 /**
  * Checks an OTP. A genuine OTP is used up, whether or not the sign-in succeeds (A5). The counter is saved by
  * compare-and-swap before the result is returned; after a conflict the check is repeated on the new row, so that one
  * OTP passes once (A8). An OTP that can be guessed, or that a validation server checks, is not checked unless its
  * OTP key is accepted: otherwise any caller could use up the OTPs of other users.
  * Throws Fault `unavailable` if no validation server responds.
- * @param accepted the OTP keys whose OTPs count: the user's or, at a self-assignment, those that no other user has. They
- * are tried before other keys that match the OTP
- * @param isCounted whether a wrong OTP of an accepted OTP key counts against the key (A12)
- * @param onlyAccepted whether no OTP of another key is checked, not even of a kind that cannot be guessed
  */
 export async function checkOtp(
   otp: string,
   candidates: OtpCandidates,
-  {
-    accepted,
-    isCounted,
-    onlyAccepted = false,
-  }: { accepted: readonly AssignedKey[]; isCounted: boolean; onlyAccepted?: boolean },
+  { accepted, isCounted, onlyAccepted = false }: OtpRules,
   deps: AuthDeps,
 ): Promise<OtpResult> {
-  /** A second query would answer REPLAYED_OTP, so a retry takes the verdict of the first. */
-  const queried = new Map<number, Promise<CodeDecision>>();
+  const queried: Queried = new Map();
   let keys = candidates;
   return retryOnConflict(async () => {
     const split = splitByKeys(otp, keys, accepted);
     if (split === undefined) return { outcome: "unknown_key", written: false };
-    const { stored, code, isTemporary } = split;
-    const key = { prefix: stored.value.prefix, id: stored.value.id };
-    const found = { key, ...(isTemporary && { isTemporary }) };
-    const isOfAccepted = accepted.some(({ id }) => id === key.id);
-    if (!isOfAccepted && (isTemporary || onlyAccepted || !canCheckForAnyUser(stored.value)))
+    const { key, code, isTemporary } = split;
+    const { id, prefix, stopped, temporaryCode } = key.value;
+    const found = { prefix, ...(isTemporary && { isTemporary }) };
+    const isOfAccepted = accepted.some(each => each.id === id);
+    if (!isOfAccepted && (isTemporary || onlyAccepted || !canCheckForAnyUser(key.value)))
       return { outcome: "not_assigned", ...found, written: false };
-    const decision = isTemporary
-      ? decideTemporaryCode(stored.value.temporaryCode, code, deps.now())
-      : await decide(code, stored.value, deps, queried);
-    const { outcome, next } = toVerdict(stored.value, decision, {
-      isCounted: isCounted && isOfAccepted,
-      stopAfter: deps.rules.keyStopFailures,
-      isTemporary,
-      now: deps.now(),
-    });
+    const { outcome, next } = toVerdict(
+      key.value,
+      isTemporary ? decideTemporaryCode(temporaryCode, code, deps.now()) : await decide(code, key.value, queried, deps),
+      { isCounted: isCounted && isOfAccepted, stopAfter: deps.rules.keyStopFailures, isTemporary, now: deps.now() },
+    );
     if (outcome === "unavailable") throw noServerResponds();
     if (next === undefined) return { outcome, ...found, written: false };
-    if ((await deps.otpkeys.save(stored, next)) !== undefined) {
-      if (next.stopped && !stored.value.stopped) deps.log.warn("otpkey_stopped", { prefix: key.prefix });
+    if ((await deps.otpkeys.save(key, next)) !== undefined) {
+      if (next.stopped && !stopped) deps.log.warn("otpkey_stopped", { prefix });
       return { outcome, ...found, isAccepted: isOfAccepted && outcome === "valid", written: true };
     }
     keys = await readCandidates(otp, deps);
     return conflict;
   });
+}
+
+/** Splits the OTP by the accepted keys, else by any key. A temporary code is no OTP of its key. */
+function splitByKeys(otp: string, keys: OtpCandidates, accepted: readonly AssignedKey[]) {
+  const temporary = splitTemporaryOtp(otp);
+  if (temporary !== undefined) {
+    const key = keys.find(({ value }) => value.prefix === temporary.prefix);
+    return key && { key, code: temporary.code, isTemporary: true };
+  }
+  const own = keys.filter(({ value }) => accepted.some(({ id }) => id === value.id));
+  const split = splitOtp(otp, own) ?? splitOtp(otp, keys);
+  return split && { ...split, isTemporary: false };
 }
 
 /** Whether this service checks the OTPs of the key, and they cannot be guessed. */
@@ -108,43 +119,22 @@ const noServerResponds = (): Fault =>
     retryAfterSeconds,
   });
 
-interface SplitByKey {
-  readonly stored: Stored<OtpKey>;
-  readonly code: string;
-  /** Whether it is a temporary code, and no OTP of the key. */
-  readonly isTemporary: boolean;
-}
+/**
+ * Verdicts of the validation servers by the id of the OTP key. A second query would answer REPLAYED_OTP, so a retry
+ * takes the verdict of the first.
+ */
+type Queried = Map<number, CodeDecision>;
 
-/** Splits the OTP by the accepted keys, else by any key. */
-function splitByKeys(otp: string, keys: OtpCandidates, accepted: readonly AssignedKey[]): SplitByKey | undefined {
-  const temporary = splitTemporaryOtp(otp);
-  if (temporary !== undefined) {
-    const stored = keys.find(({ value }) => value.prefix === temporary.prefix);
-    return stored && { stored, code: temporary.code, isTemporary: true };
-  }
-  const own = keys.filter(({ value }) => accepted.some(({ id }) => id === value.id));
-  const split = splitOtp(otp, own) ?? splitOtp(otp, keys);
-  return split && { stored: split.key, code: split.code, isTemporary: false };
-}
-
-/** @param queried verdicts of the validation servers by the id of the OTP key */
-async function decide(
-  code: string,
-  key: OtpKey,
-  deps: AuthDeps,
-  queried: Map<number, Promise<CodeDecision>>,
-): Promise<CodeDecision> {
-  if (key.kind === undefined) return { outcome: "invalid" };
-  const kind = otpKind(key.kind);
-  if (kind.checkedBy === "validation-server") {
+async function decide(code: string, key: OtpKey, queried: Queried, deps: AuthDeps): Promise<CodeDecision> {
+  const kind = key.kind && otpKind(key.kind);
+  if (kind?.checkedBy === "validation-server") {
     // As the key sent it: an OTP that is typed again under another keyboard layout is the same OTP.
-    const querying = queried.get(key.id) ?? spendAndQuery(key.prefix + code, key.prefix, kind, deps);
-    queried.set(key.id, querying);
-    const result = await querying;
+    const result = queried.get(key.id) ?? (await spendAndQuery(key.prefix + code, key.prefix, kind, deps));
+    queried.set(key.id, result);
     // The counter does not change, but the row is written: the write fails if the key was disabled during the query.
     return result.outcome === "valid" ? { ...result, nextState: key.parameters.state } : result;
   }
-  if (key.sealedSecret === undefined) return { outcome: "invalid" };
+  if (kind === undefined || key.sealedSecret === undefined) return { outcome: "invalid" };
   const secret = secretFromText(await deps.sealer.open(key.sealedSecret, secretContext(key.prefix)));
   return kind.decide({ secret, parameters: key.parameters }, code, { now: deps.now(), windows: deps.rules.windows });
 }

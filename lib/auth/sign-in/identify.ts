@@ -5,7 +5,7 @@ import { possiblePrefixes, splitOtp } from "../otpkeys/kinds/split-otp.ts";
 import { type Device, isDeviceOf } from "../sessions/device-token.ts";
 import type { KeyHolders, ThrottleState, User, UserSummary } from "../store.ts";
 import { foldUsername, parseUsername, type Username } from "../users/username.ts";
-import { type Attempt, newAttempt, readThrottle } from "./attempt.ts";
+import { readThrottle } from "./attempt.ts";
 import { type OtpCandidates, readCandidates } from "./check-otp.ts";
 import { lockAt } from "./throttle.ts";
 
@@ -18,42 +18,39 @@ export interface Credentials {
   readonly otp?: string | undefined;
 }
 
-/** The user whom credentials name, and the attempt in the throttle that counts it. */
+/** The user whom credentials name. */
 export interface Identified {
-  readonly attempt: Attempt;
-  /** The folded username, or the prefix of the OTP. */
+  /** The throttle that counts the attempt. Absent: the credentials can name no user. */
+  readonly throttle?: ThrottleState;
+  /** The folded username, or the prefix of the OTP. A random text if they can name no user. */
   readonly named: string;
   /** The user to whom the username leads; the row of the user decides whether the user has the name. */
   readonly user?: UserSummary;
-  /** True if the attempt counts against a device instead of the username (A23). */
-  readonly isOnDevice: boolean;
-  /** The throttle of the username; present if the attempt counts against a device. */
+  /** The throttle of the username; present if the attempt counts against a device instead (A23). */
   readonly nameThrottle?: ThrottleState;
-  /** Present if the OTP identifies the user. */
-  readonly byOtp?: OtpHolders;
-}
-
-interface OtpHolders {
-  /** Every OTP key that the OTP may belong to. */
-  readonly found: readonly KeyHolders[];
-  /** The OTP key whose kind matches the OTP. */
-  readonly key?: KeyHolders;
+  /** Every OTP key that the OTP may belong to; present if the OTP identifies the user. */
+  readonly keys?: OtpCandidates;
+  /** The one of them whose kind matches the OTP. */
+  readonly holders?: KeyHolders;
 }
 
 /**
- * Identifies the user by username, or by the OTP's prefix if the deployment allows that (A6). Returns undefined if the
- * credentials cannot name a user.
+ * Identifies the user by username, or by the OTP's prefix if the deployment allows that (A6). If the credentials can
+ * name no user, does reads in place of those of a name, so that the time is the same (A5).
  */
 export async function identify(
   { username, otp }: Credentials,
   device: Device | undefined,
   deps: AuthDeps,
-): Promise<Identified | undefined> {
-  if (username !== undefined) {
-    const parsed = parseUsername(username);
-    return parsed.ok ? identifyByName(parsed.value, device, deps) : undefined;
-  }
-  return otp !== undefined && deps.rules.identifyByOtp ? identifyByOtp(otp, deps) : undefined;
+): Promise<Identified> {
+  const parsed = username === undefined ? undefined : parseUsername(username);
+  if (parsed?.ok) return identifyByName(parsed.value, device, deps);
+  const mayNameUser = username === undefined && otp !== undefined && deps.rules.identifyByOtp;
+  const identified = mayNameUser ? await identifyByOtp(otp, deps) : undefined;
+  if (identified !== undefined) return identified;
+  const named = Buffer.from(deps.random(8)).toString("hex");
+  await Promise.all([deps.users.findNone(named), deps.users.findNone(named)]);
+  return { named };
 }
 
 async function identifyByName(
@@ -66,16 +63,11 @@ async function identifyByName(
     device && readDevice(device, deps),
   ]);
   const { ownerId } = throttle;
+  const named = { named: folded, ...(ownerId !== undefined && { user: { id: ownerId, name } }) };
   // A locked throttle of a device does not count: a browser cannot omit the cookie of its device, and an administrator
   // unlocks a person by the username alone.
   const isOnDevice = own !== undefined && foldUsername(own.user.name) === folded && !isLocked(own.throttle, deps);
-  return {
-    attempt: newAttempt(isOnDevice ? own.throttle : throttle, deps),
-    named: folded,
-    ...(ownerId !== undefined && { user: { id: ownerId, name } }),
-    isOnDevice,
-    ...(isOnDevice && { nameThrottle: throttle }),
-  };
+  return isOnDevice ? { ...named, throttle: own.throttle, nameThrottle: throttle } : { ...named, throttle };
 }
 
 /** Reads the user of a device token with the throttle of the device; undefined if the token has ended. */
@@ -96,22 +88,15 @@ const isLocked = ({ value }: ThrottleState, { rules, now }: AuthDeps): boolean =
 
 async function identifyByOtp(otp: string, deps: AuthDeps): Promise<Identified | undefined> {
   const prefixes = possiblePrefixes(otp);
-  const found = (await Promise.all(prefixes.map(prefix => deps.otpkeys.findHolders(prefix)))).filter(
-    holders => holders !== undefined,
-  );
-  const own = splitOtp(
-    otp,
-    found.map(({ key }) => key),
-  )?.key;
-  const key = found.find(holders => holders.key === own);
-  const prefix = own?.value.prefix ?? prefixes[0];
-  if (prefix === undefined) return undefined;
-  return {
-    attempt: newAttempt(await readThrottle({ kind: "prefix", text: prefix }, deps), deps),
-    named: prefix,
-    isOnDevice: false,
-    byOtp: { found, ...(key && { key }) },
-  };
+  const read = await Promise.all(prefixes.map(prefix => deps.otpkeys.findHolders(prefix)));
+  const found = read.filter(holders => holders !== undefined);
+  const keys = found.map(({ key }) => key);
+  const own = splitOtp(otp, keys)?.key;
+  const holders = found.find(({ key }) => key === own);
+  const named = own?.value.prefix ?? prefixes[0];
+  if (named === undefined) return undefined;
+  const throttle = await readThrottle({ kind: "prefix", text: named }, deps);
+  return { named, throttle, keys, ...(holders && { holders }) };
 }
 
 /** What is read from storage to decide an attempt. */
@@ -119,17 +104,16 @@ export interface Evidence {
   /** Absent: there is no such user. */
   readonly user?: Stored<User> | undefined;
   /** OTP keys that the OTP may belong to. */
-  readonly candidates: OtpCandidates;
+  readonly keys: OtpCandidates;
 }
 
 /** Reads the user and the OTP keys in parallel. */
-export async function readEvidence(identified: Identified, { otp }: Credentials, deps: AuthDeps): Promise<Evidence> {
-  const { byOtp } = identified;
-  const [user, candidates] = await Promise.all([
-    byOtp === undefined ? readNamedUser(identified, deps) : findHolder(byOtp.key, identified.named, deps),
-    byOtp?.found.map(({ key }) => key) ?? (otp === undefined ? [] : readCandidates(otp, deps)),
+export async function readEvidence(identified: Identified, otp: string | undefined, deps: AuthDeps): Promise<Evidence> {
+  const [user, keys] = await Promise.all([
+    identified.keys === undefined ? readNamedUser(identified, deps) : readHolder(identified, deps),
+    identified.keys ?? (otp === undefined ? [] : readCandidates(otp, deps)),
   ]);
-  return { user, candidates };
+  return { user, keys };
 }
 
 /**
@@ -144,22 +128,23 @@ async function readNamedUser({ named, user }: Identified, { users }: AuthDeps): 
 /** Number of users that are read in parallel. */
 const batchSize = 8;
 
-/** Returns the user that an OTP key identifies: the key is enabled and assigned to that user only. */
-async function findHolder(
-  holders: KeyHolders | undefined,
-  named: string,
-  { users }: AuthDeps,
-): Promise<Stored<User> | undefined> {
+/**
+ * Reads the user that an OTP key identifies: the key is enabled and assigned to that user only. Without a holder reads
+ * a user who cannot exist, so that timing does not reveal whether the key is assigned.
+ */
+async function readHolder({ named, holders }: Identified, { users }: AuthDeps): Promise<Stored<User> | undefined> {
   const { key, userIds = [] } = holders ?? {};
+  if (key === undefined || userIds.length === 0) return users.findNone(named);
   const found: Stored<User>[] = [];
-  // Two holders are enough to know that the key identifies no user.
   for (const some of chunksOf(userIds, batchSize)) {
-    if (found.length >= 2) break;
     const read = await Promise.all(some.map(id => users.find({ by: "id", id })));
-    const isHolding = (user: Stored<User>) => user.value.otpkeys.some(({ id }) => id === key?.value.id);
-    found.push(...read.filter(user => user !== undefined).filter(isHolding));
+    found.push(
+      ...read
+        .filter(user => user !== undefined)
+        .filter(user => user.value.otpkeys.some(({ id }) => id === key.value.id)),
+    );
+    // Two holders are enough to know that the key identifies no user.
+    if (found.length >= 2) return undefined;
   }
-  // Without an id does a dummy read, so that timing does not reveal whether the key is assigned.
-  if (userIds.length === 0) await users.findNone(named);
-  return key?.value.enabled === true && found.length === 1 ? found[0] : undefined;
+  return key.value.enabled ? found[0] : undefined;
 }

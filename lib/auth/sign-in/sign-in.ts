@@ -1,12 +1,24 @@
+import { omitUndefined } from "../../platform/collections.ts";
+import type { Stored } from "../../platform/stored.ts";
+import { measure } from "../../platform/telemetry.ts";
 import type { AuthDeps } from "../deps.ts";
-import type { HashSlot } from "../passwords/hash-queue.ts";
-import { sessionRequired } from "../sessions/manage-sessions.ts";
-import type { User } from "../store.ts";
-import { countAddress, reserveSlot } from "./attempt.ts";
-import { checkFactors } from "./check-factors.ts";
-import { checkOtp, readCandidates } from "./check-otp.ts";
-import { audit, conclude, type SignInProgress, type SignInResult, unknownUser, withdraw } from "./conclude.ts";
-import { type Credentials, identify, readEvidence } from "./identify.ts";
+import { createUserSession, endSession, sessionRequired } from "../sessions/manage-sessions.ts";
+import type { ThrottleState, User, UserSummary } from "../store.ts";
+import { hashUsernameForLog } from "../users/username.ts";
+import {
+  type Attempt,
+  concludeAttempt,
+  countAddress,
+  newAttempt,
+  type Outcome,
+  padTiming,
+  recordRefusalOnName,
+  reserveSlot,
+  withdraw,
+} from "./attempt.ts";
+import { checkFactors, refusalOf } from "./check-factors.ts";
+import { type OtpResult, wrongOtp } from "./check-otp.ts";
+import { type Credentials, type Identified, identify, readEvidence } from "./identify.ts";
 
 export interface SignInOptions {
   /** The caller's address, if it is known. */
@@ -19,72 +31,153 @@ export interface SignInOptions {
   readonly newSession?: { readonly replaces?: string | undefined };
 }
 
+/** The result of a sign-in. Callers do not learn why it is refused (A2). */
+export type SignInResult =
+  | { readonly granted: true; readonly user: Stored<User>; readonly session?: string | undefined }
+  /** With `mustChange` all credentials were right, and the user must change the password first. */
+  | { readonly granted: false; readonly mustChange?: User };
+
 /**
  * Checks credentials against throttle, password, OTP and policy, and writes one audit event (A4 to A8, A12). Does the
- * same work for every username, so that timing does not reveal whether a user exists.
+ * same work for every username, and for credentials that can name no user, so that timing does not reveal whether a
+ * user exists.
  * Throws Fault `throttled`; `unavailable` if no validation server responds, whether or not the password was right;
  * `unauthenticated` if the caller's session has ended meanwhile; `OverloadFault` before any storage call.
  */
 export async function signIn(
-  credentials: Credentials,
+  { username, password, passwordCode, otp }: Credentials,
   deps: AuthDeps,
   { address, deviceToken, sessionUser, newSession }: SignInOptions = {},
 ): Promise<SignInResult> {
-  const given = omitEmpty(credentials);
-  const progress: SignInProgress = { given };
+  const given = {
+    username: username || undefined,
+    password: password || undefined,
+    passwordCode: passwordCode || undefined,
+    otp: otp || undefined,
+  };
+  const attempt = newAttempt(deps);
+  let identified: Identified | undefined;
+  /** From the name row; replaced by the user's own row once it is read. */
+  let who: UserSummary | undefined;
+  const audit = (event: AuditEvent) =>
+    auditSignIn(given, who, { ...event, isOnDevice: identified?.nameThrottle && true }, deps);
   try {
     const device = await deps.deviceTokens.open(deviceToken, deps.now(), deps.rules.deviceMs);
     // Also for an attempt without a password, so that it makes the same storage calls. The slot goes by who calls, not
     // by whether the named user exists.
     using hashSlot = deps.hasher.acquireHashSlot({ isKnown: sessionUser !== undefined, deviceUserId: device?.userId });
     await hashSlot.waitTurn();
-    progress.counted = await countAddress(address, deps);
+    await countAddress(attempt, address, deps);
 
-    const identified = await identify(given, device, deps);
-    if (identified === undefined) return await refuseUnidentified(progress, hashSlot, deps);
-    const { attempt, user } = identified;
-    progress.identified = identified;
-    progress.attempt = attempt;
-    progress.user = user;
-    const evidence = await reserveSlot(attempt, () => readEvidence(identified, given, deps), deps);
-    progress.user = evidence.user?.value;
+    const whom = await identify(given, device, deps);
+    const { named, throttle, nameThrottle } = whom;
+    identified = whom;
+    who = whom.user;
+    attempt.throttle = throttle;
+
+    const evidence = await reserveSlot(attempt, () => readEvidence(whom, given.otp, deps), deps);
+    const { user } = evidence;
+    who = user?.value;
     // A reset or another change ended the session since it was read: nothing is checked, and nothing counts.
-    if (sessionUser !== undefined && sessionUser.epoch !== evidence.user?.value.epoch) throw sessionRequired();
-    const checked = await checkFactors({ ...given, hashSlot }, evidence, identified, deps);
-    return await conclude(checked, progress, identified, { user: evidence.user, newSession }, deps);
+    if (sessionUser !== undefined && sessionUser.epoch !== user?.value.epoch) throw sessionRequired();
+
+    const { facts, result } = await checkFactors(given, evidence, { attempt, named, hashSlot }, deps);
+    const found = { otpOutcome: result?.outcome, temporaryCode: result?.isTemporary, prefix: result?.prefix };
+    const refusal = user && refusalOf(deps.rules, facts);
+
+    if (user === undefined || refusal !== undefined) {
+      const isWrongCode = refusal === "wrong_password" && given.passwordCode !== undefined;
+      const reason = isWrongCode ? "wrong_code" : (refusal ?? "unknown_user");
+      await refuse(attempt, { reason, result, nameThrottle }, deps);
+      await audit({ outcome: "refused", reason, ...found });
+      return { granted: false, ...(user && refusal === "must_change" && { mustChange: user.value }) };
+    }
+    const [session] = await Promise.all([
+      newSession && createUserSession(user, result?.prefix, deps),
+      newSession && endSession(newSession.replaces, deps),
+      concludeAttempt(attempt, { counts: "success" }, deps),
+      deps.users.recordLogin(user.value.id, deps.now()),
+    ]);
+    await audit({ outcome: "granted", ...found });
+    if (given.password !== undefined) await renewHash(user, given.password, deps);
+    return { granted: true, user, session };
   } catch (error) {
     // `using` has released the hash slot, so slow storage does not keep other sign-ins out.
-    const outcome = await withdraw(error, progress, deps);
-    await audit(progress, { ...outcome, prefix: progress.identified?.byOtp?.key?.key.value.prefix }, deps);
+    const outcome = await withdraw(error, attempt, deps);
+    await audit({ ...outcome, prefix: identified?.holders?.key.value.prefix });
     throw error;
   }
 }
 
-const omitEmpty = ({ username, password, passwordCode, otp }: Credentials): Credentials => ({
-  username: username || undefined,
-  password: password || undefined,
-  passwordCode: passwordCode || undefined,
-  otp: otp || undefined,
-});
+/** Counts a refused attempt, and shows the reason to administrators. */
+async function refuse(
+  attempt: Attempt,
+  {
+    reason,
+    result,
+    nameThrottle,
+  }: {
+    readonly reason: string;
+    readonly result: OtpResult | undefined;
+    readonly nameThrottle: ThrottleState | undefined;
+  },
+  deps: AuthDeps,
+): Promise<void> {
+  // A counted wrong OTP costs one write. If none was made, makes a dummy write, so that timing does not reveal whether
+  // the OTP counted.
+  if (result?.written === false) await padTiming(attempt, deps);
+  // After a wrong password, administrators do not read about the OTP, so that they do not learn whether it was right.
+  const refusal = reason === "wrong_otp" && result !== undefined ? wrongOtp(result) : { reason };
+  await Promise.all([
+    concludeAttempt(attempt, { counts: reason === "must_change" ? "success" : "failure", refusal }, deps),
+    nameThrottle && recordRefusalOnName(nameThrottle, refusal, deps),
+  ]);
+}
 
 /**
- * Refuses an attempt that cannot name a user, so there is no throttle to write. Hashes the password and does reads in
- * place of the calls of other attempts, so that the time and the number of storage calls are the same (A5).
+ * Replaces an outdated password hash. Writes by the version of the row that was checked, so that a reset in between
+ * wins (A4). A failure is only logged: the sign-in is granted, and the next one tries again.
  */
-async function refuseUnidentified(progress: SignInProgress, hashSlot: HashSlot, deps: AuthDeps): Promise<SignInResult> {
-  const { password, passwordCode, otp } = progress.given;
-  const pad = () => deps.users.findNone(Buffer.from(deps.random(8)).toString("hex"));
-  await Promise.all([pad(), pad()]);
-  const [candidates] = await Promise.all([otp === undefined ? [] : readCandidates(otp, deps), pad(), pad()]);
-  await Promise.all([
-    passwordCode !== undefined ? pad() : password !== undefined && deps.hasher.verify(password, undefined, hashSlot),
-    otp === undefined && deps.rules.otpPolicy === "when-assigned" && pad(),
-  ]);
-  const noKeys = { accepted: [], isCounted: false };
-  const result = otp === undefined ? undefined : await checkOtp(otp, candidates, noKeys, deps);
-  if (result?.written === false) await pad();
-  await pad();
-  const found = { otpOutcome: result?.outcome, prefix: result?.key?.prefix };
-  await audit(progress, { outcome: "refused", reason: unknownUser.reason, ...found }, deps);
-  return unknownUser;
+async function renewHash(user: Stored<User>, password: string, { hasher, users, log }: AuthDeps): Promise<void> {
+  const { password: stored, id } = user.value;
+  try {
+    if (stored === undefined || !(await hasher.isOutdated(stored))) return;
+    const saved = await users.save(user, { password: await hasher.hash(password, id) });
+    const scheme = stored.imported?.scheme;
+    if (saved === undefined || scheme === undefined) return;
+    log.info("imported_password_renewed", { userId: id, scheme });
+    measure("password.imported", 1, { change: "renewed", scheme });
+  } catch (error) {
+    log.warn("password_not_rehashed", { userId: id, error });
+  }
+}
+
+/** What the audit event of an attempt has besides user and factors. */
+interface AuditEvent extends Outcome {
+  readonly otpOutcome?: string | undefined;
+  /** Whether the OTP was a temporary code. */
+  readonly temporaryCode?: boolean | undefined;
+  /** Prefix of the OTP key that the OTP belongs to. */
+  readonly prefix?: string | undefined;
+  /** True if the attempt counts against a device instead of the username (A23). */
+  readonly isOnDevice?: boolean | undefined;
+}
+
+/**
+ * Writes the audit event of an authentication, granted or not: user, factors, outcome and reason (A12). The log adds
+ * the caller's address and the request id. Logs an unknown username only as a keyed hash, because people type passwords
+ * and OTPs into the wrong field (G10).
+ */
+async function auditSignIn(
+  { username, password, passwordCode: code, otp }: Credentials,
+  user: UserSummary | undefined,
+  event: AuditEvent,
+  deps: AuthDeps,
+): Promise<void> {
+  const factors = Object.keys(omitUndefined({ password, code, otp }));
+  const who =
+    user === undefined
+      ? { usernameHash: username === undefined ? undefined : await hashUsernameForLog(username, deps) }
+      : { userId: user.id, username: user.name };
+  deps.log.info("authentication", { ...event, ...who, factors });
 }

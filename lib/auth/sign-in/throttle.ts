@@ -1,4 +1,6 @@
 import * as z from "zod";
+import { omitUndefined } from "../../platform/collections.ts";
+import { Fault } from "../../platform/fault.ts";
 import { type Immutable, storedInstant } from "../../platform/stored.ts";
 import { between, type Instant, plus } from "../../platform/time.ts";
 
@@ -25,10 +27,15 @@ export const throttleSchema = z.lazy(() =>
   }),
 );
 export type Throttle = Immutable<z.output<typeof throttleSchema>>;
-type Reservation = Throttle["reservations"][number];
-type LastRefusal = NonNullable<Throttle["lastRefusal"]>;
 /** Why an attempt was refused, for administrators. */
-export type Refusal = Omit<LastRefusal, "at">;
+export type Refusal = Omit<NonNullable<Throttle["lastRefusal"]>, "at">;
+
+/** How an attempt ends. */
+export interface AttemptEnd {
+  /** A success clears the failures. An attempt without a decision counts as nothing. */
+  readonly counts: "success" | "failure" | "nothing";
+  readonly refusal?: Refusal;
+}
 
 /** Limits from the settings. Durations are in milliseconds. */
 export interface ThrottleLimits {
@@ -45,56 +52,49 @@ export interface ThrottleLimits {
   readonly keepMs: number;
 }
 
-/**
- * The result of a reservation.
- * - `reserved`: the attempt may continue after `next` is written
- * - `busy`: other unfinished attempts occupy all slots; one may become free soon
- * - `waiting`: refused; `retryAfterSeconds` is in whole seconds
- */
-type ReserveResult =
-  | { readonly outcome: "reserved"; readonly next: Throttle }
-  | { readonly outcome: "busy" }
-  | { readonly outcome: "waiting"; readonly retryAfterSeconds: number };
-
 export const noFailures: Throttle = { failures: 0, reservations: [] };
+
+/** Returns the Fault of an attempt that is refused until its username or address may try again. */
+export const throttled = (waitMs: number): Fault =>
+  new Fault("throttled", "Too many failed attempts. Try again later.", { retryAfterSeconds: Math.ceil(waitMs / 1000) });
 
 /**
  * Reserves a slot for an attempt before anything is checked. After the allowed number of failures there is one slot at
  * a time, and it becomes free when the wait is over. Replaces a reservation of the attempt itself, which is there if
- * the response to an earlier write was lost.
+ * the response to an earlier write was lost. Returns undefined if other unfinished attempts occupy all slots.
+ * Throws Fault `throttled` during a wait.
  */
-export function reserve(throttle: Throttle, id: string, now: Instant, limits: ThrottleLimits): ReserveResult {
+export function reserve(throttle: Throttle, id: string, now: Instant, limits: ThrottleLimits): Throttle | undefined {
   const current = applyExpiry(throttle, now, limits);
-  const { failures, failedAt } = current;
-  const waitMs = failedAt === undefined ? 0 : waitAfter(failures, limits) - between(failedAt, now);
-  if (waitMs > 0) return { outcome: "waiting", retryAfterSeconds: Math.ceil(waitMs / 1000) };
-  const slots = Math.max(1, limits.failures - failures);
-  const others = withoutReservation(current, id);
-  if (others.length >= slots) return { outcome: "busy" };
-  return { outcome: "reserved", next: { ...current, reservations: [...others, { id, at: now }] } };
+  const waitMs = between(now, lockedUntil(current, limits) ?? now);
+  if (waitMs > 0) throw throttled(waitMs);
+  const others = withoutSlot(current, id);
+  if (others.length >= Math.max(1, limits.failures - current.failures)) return undefined;
+  return { ...current, reservations: [...others, { id, at: now }] };
 }
 
-/** Turns the slot of a failed attempt into a failure, unless it has expired: then it counts as one already. */
-export function recordFailure(throttle: Throttle, id: string, now: Instant, limits: ThrottleLimits): Throttle {
+/** Removes the slot of an attempt and counts its end. Other unfinished attempts keep their slots. */
+export function endAttempt(
+  throttle: Throttle,
+  id: string,
+  { counts, refusal }: AttemptEnd,
+  now: Instant,
+  limits: ThrottleLimits,
+): Throttle {
+  if (counts === "nothing") return { ...throttle, reservations: withoutSlot(throttle, id) };
   const current = applyExpiry(throttle, now, limits);
-  if (!current.reservations.some(reservation => reservation.id === id)) return current;
-  return withFailures(current, [now], withoutReservation(current, id));
+  const reservations = withoutSlot(current, id);
+  const lastRefusal = refusal ? { at: now, ...refusal } : current.lastRefusal;
+  if (counts === "success") return omitUndefined({ failures: 0, reservations, lastRefusal });
+  // A slot that has expired counts as a failure already.
+  const isNew = reservations.length < current.reservations.length;
+  return omitUndefined({
+    failures: current.failures + (isNew ? 1 : 0),
+    failedAt: isNew ? latest(current.failedAt, now) : current.failedAt,
+    reservations,
+    lastRefusal,
+  });
 }
-
-/** Records why an attempt was refused. */
-export const recordRefusal = (throttle: Throttle, lastRefusal: LastRefusal): Throttle => ({ ...throttle, lastRefusal });
-
-/** Removes the slot of a successful attempt and all failures. Other unfinished attempts keep their slots. */
-export function recordSuccess(throttle: Throttle, id: string, now: Instant, limits: ThrottleLimits): Throttle {
-  const current = applyExpiry(throttle, now, limits);
-  return { ...withoutFailures(current), reservations: withoutReservation(current, id) };
-}
-
-/** Removes the slot of an attempt that ended without a decision. It counts as neither success nor failure. */
-export const withdrawReservation = (throttle: Throttle, id: string): Throttle => ({
-  ...throttle,
-  reservations: withoutReservation(throttle, id),
-});
 
 /** What an administrator sees of a throttle. */
 export interface Lock {
@@ -102,65 +102,62 @@ export interface Lock {
   /** Time until which every attempt is refused; absent if none is. */
   readonly lockedUntil?: Instant;
   readonly runningAttempts: number;
-  readonly lastRefusal?: LastRefusal;
+  readonly lastRefusal?: NonNullable<Throttle["lastRefusal"]>;
 }
 
 /** Returns the lock at this moment, as the next attempt would find it. */
 export function lockAt(throttle: Throttle, now: Instant, limits: ThrottleLimits): Lock {
-  const { failures, failedAt, reservations, lastRefusal } = applyExpiry(throttle, now, limits);
-  const lockedUntil = failedAt === undefined ? undefined : plus(failedAt, waitAfter(failures, limits));
-  return {
+  const current = applyExpiry(throttle, now, limits);
+  const { failures, reservations, lastRefusal } = current;
+  const until = lockedUntil(current, limits);
+  return omitUndefined({
     failures,
-    ...(lockedUntil !== undefined && lockedUntil > now && { lockedUntil }),
+    lockedUntil: until !== undefined && until > now ? until : undefined,
     runningAttempts: reservations.length,
-    ...(lastRefusal && { lastRefusal }),
-  };
+    lastRefusal,
+  });
 }
 
 /** Returns when clean-up may delete the throttle (A19). Undefined if it is empty now. */
 export function throttleExpiry(
   { failedAt, lastRefusal, reservations }: Throttle,
-  limits: ThrottleLimits,
+  { reservationMs, keepMs }: ThrottleLimits,
 ): Instant | undefined {
-  const last = latestOf([failedAt, lastRefusal?.at, ...reservations.map(({ at }) => plus(at, limits.reservationMs))]);
-  return last === undefined ? undefined : plus(last, limits.keepMs);
+  const last = latest(failedAt, lastRefusal?.at, ...reservations.map(({ at }) => plus(at, reservationMs)));
+  return last && plus(last, keepMs);
 }
 
 /**
  * Returns the throttle at this moment: expired reservations become failures, expired failures and an expired refusal
  * are removed.
  */
-function applyExpiry(throttle: Throttle, now: Instant, limits: ThrottleLimits): Throttle {
-  const isOld = ({ at }: Reservation) => between(at, now) > limits.reservationMs;
-  const expired = throttle.reservations.filter(isOld).map(({ at }) => plus(at, limits.reservationMs));
-  const open = throttle.reservations.filter(reservation => !isOld(reservation));
-  const isOver = (at: Instant) => between(at, now) >= limits.keepMs;
-  const { lastRefusal, ...counted } = withFailures(throttle, expired, open);
-  const current = { ...counted, ...(lastRefusal && !isOver(lastRefusal.at) && { lastRefusal }) };
-  return current.failedAt !== undefined && isOver(current.failedAt) ? withoutFailures(current) : current;
+function applyExpiry(throttle: Throttle, now: Instant, { reservationMs, keepMs }: ThrottleLimits): Throttle {
+  const isKept = (at: Instant | undefined) => at !== undefined && between(at, now) < keepMs;
+  const reservations = throttle.reservations.filter(({ at }) => between(at, now) <= reservationMs);
+  const expired = throttle.reservations.filter(({ at }) => between(at, now) > reservationMs);
+  const failedAt = latest(throttle.failedAt, ...expired.map(({ at }) => plus(at, reservationMs)));
+  const { lastRefusal } = throttle;
+  return omitUndefined({
+    ...(isKept(failedAt) ? { failures: throttle.failures + expired.length, failedAt } : { failures: 0 }),
+    reservations,
+    lastRefusal: isKept(lastRefusal?.at) ? lastRefusal : undefined,
+  });
 }
 
-const withoutFailures = ({ failedAt: _, ...throttle }: Throttle): Throttle => ({ ...throttle, failures: 0 });
+const withoutSlot = ({ reservations }: Throttle, id: string): Throttle["reservations"] =>
+  reservations.filter(reservation => reservation.id !== id);
 
-function withFailures(throttle: Throttle, times: readonly Instant[], reservations: readonly Reservation[]): Throttle {
-  const failedAt = latestOf([throttle.failedAt, ...times]);
-  const failures = throttle.failures + times.length;
-  return { ...throttle, failures, ...(failedAt === undefined ? {} : { failedAt }), reservations };
-}
-
-const latestOf = (times: readonly (Instant | undefined)[]): Instant | undefined =>
+const latest = (...times: readonly (Instant | undefined)[]): Instant | undefined =>
   times
     .filter(time => time !== undefined)
     .sort()
     .at(-1);
 
-const withoutReservation = ({ reservations }: Throttle, id: string): readonly Reservation[] =>
-  reservations.filter(reservation => reservation.id !== id);
-
-function waitAfter(
-  failures: number,
-  { failures: allowed, firstWaitMs, maxWaitMs: longestWaitMs }: ThrottleLimits,
-): number {
-  if (failures < allowed) return 0;
-  return Math.min(longestWaitMs, firstWaitMs * 2 ** Math.min(failures - allowed, 40));
+/** Returns the end of the wait after the last failure; undefined without a wait. */
+function lockedUntil(
+  { failures, failedAt }: Throttle,
+  { failures: allowed, firstWaitMs, maxWaitMs }: ThrottleLimits,
+): Instant | undefined {
+  if (failures < allowed || failedAt === undefined) return undefined;
+  return plus(failedAt, Math.min(maxWaitMs, firstWaitMs * 2 ** Math.min(failures - allowed, 40)));
 }

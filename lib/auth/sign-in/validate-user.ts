@@ -1,14 +1,8 @@
 import type { AuthDeps } from "../deps.ts";
-import type { User } from "../store.ts";
 import { noSuchUser } from "../users/manage-users.ts";
 import type { UserRef } from "../users/username.ts";
-import { checkOtp, type OtpCandidates, readCandidates } from "./check-otp.ts";
-import { outcomeOfError } from "./conclude.ts";
-
-interface Given {
-  readonly password?: string | undefined;
-  readonly otp?: string | undefined;
-}
+import { outcomeOfError } from "./attempt.ts";
+import { checkOtp, readCandidates } from "./check-otp.ts";
 
 interface Validation {
   readonly validPassword: boolean;
@@ -20,24 +14,23 @@ interface Validation {
  * apply, and nothing is counted (A13).
  * Throws Fault `not_found` for an unknown user; `unavailable` if no validation server responds.
  */
-export async function validateFactors(userRef: UserRef, given: Given, deps: AuthDeps): Promise<Validation> {
-  const { otp } = given;
-  const [user, candidates] = await Promise.all([deps.users.find(userRef), otp ? readCandidates(otp, deps) : []]);
+export async function validateUser(
+  userRef: UserRef,
+  { password, otp }: { readonly password?: string | undefined; readonly otp?: string | undefined },
+  deps: AuthDeps,
+): Promise<Validation> {
+  const [user, keys] = await Promise.all([deps.users.find(userRef), otp ? readCandidates(otp, deps) : []]);
   if (user === undefined) throw noSuchUser();
-  const userId = user.value.id;
+  const { id: userId, password: stored, otpkeys: accepted } = user.value;
   try {
-    const { result, ...found } = await check(given, user.value, candidates, deps);
-    deps.log.info("validation", { userId, ...found, otpOutcome: result?.outcome, prefix: result?.key?.prefix });
+    // The password first: if its check fails with an error, as on an overloaded host, the OTP is not used up.
+    const validPassword = stored !== undefined && password ? await deps.hasher.verify(password, user.value) : false;
+    const result = otp ? await checkOtp(otp, keys, { accepted, isCounted: false }, deps) : undefined;
+    const found = { validPassword, validOtp: result?.isAccepted === true };
+    deps.log.info("validation", { userId, ...found, otpOutcome: result?.outcome, prefix: result?.prefix });
     return found;
   } catch (error) {
     deps.log.info("validation", { userId, ...outcomeOfError(error) });
     throw error;
   }
-}
-
-async function check({ password, otp }: Given, user: User, candidates: OtpCandidates, deps: AuthDeps) {
-  // The password first: if its check fails with an error, as on an overloaded host, the OTP is not used up.
-  const validPassword = user.password !== undefined && password ? await deps.hasher.verify(password, user) : false;
-  const result = otp ? await checkOtp(otp, candidates, { accepted: user.otpkeys, isCounted: false }, deps) : undefined;
-  return { validPassword, validOtp: result?.isAccepted === true, result };
 }

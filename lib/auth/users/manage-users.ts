@@ -50,10 +50,9 @@ export async function createUser(
 ): Promise<User | undefined> {
   const name = parseUsername(username);
   const hash = typeof password === "string" ? undefined : password;
-  const rules = { minLength: deps.rules.passwordMinLength, empty: "none" } as const;
   const clear =
-    typeof password === "string"
-      ? await parseNewPassword(password, name.ok ? name.value.name : "", rules)
+    typeof password === "string" && password !== ""
+      ? await parseNewPassword(password, name.ok ? name.value.name : "", deps.rules.passwordMinLength)
       : accepted(undefined);
   const hasNone = mustChange && password === "";
   if (!name.ok || !clear.ok || hasNone) {

@@ -20,7 +20,7 @@ export async function resetPassword(
   if (mustChange && password === "") throw invalidRequest([nothingToChange]);
   const user = await requireUser(userRef, deps);
   const { id, name } = user.value;
-  const text = await checkNewPassword(password, { field: "password", username: name, empty: "none" }, deps);
+  const text = password === "" ? undefined : await checkNewPassword(password, "password", name, deps);
   const stored = await hashNew(text, id, mustChange, deps);
   await replaceCredentials(user, stored === undefined ? {} : { password: stored }, { event: "password_reset" }, deps);
 }

@@ -122,7 +122,7 @@ describe("the limit of a caller address (AUTH_ADDRESS_LIMIT)", () => {
     const hasUncounted = Promise.withResolvers<void>();
     const slow = auth.anotherInstance({
       ports: ({ throttles, addresses }) => {
-        let [writes, counts] = [0, 0];
+        let writes = 0;
         return {
           hasher: { ...auth.context.hasher, verify: () => Promise.reject(new Error("the vault is away")) },
           throttles: {
@@ -134,9 +134,9 @@ describe("the limit of a caller address (AUTH_ADDRESS_LIMIT)", () => {
           },
           addresses: {
             ...addresses,
-            save: async (...given) => {
-              if (counts++ > 0) hasUncounted.resolve();
-              return addresses.save(...given);
+            uncount: async (...given) => {
+              hasUncounted.resolve();
+              return addresses.uncount(...given);
             },
           },
         };

@@ -86,21 +86,23 @@ describe("the responses of validation servers", () => {
     onTestFinished(() => server.close());
     return server;
   };
+  /** A host that asks a server of its own, and a key that only the server knows. */
+  const begin = async () => {
+    const server = await start();
+    const auth = asking(server);
+    return { server, auth, key: await remoteKey(auth, server) };
+  };
   const failuresOf = async ({ prefix }: SoftwareKey) => (await plain.context.otpkeys.find(prefix))?.value.failures;
 
   it("an OTP is spent before the first call of a server: of many simultaneous sign-ins one leads to a call", async () => {
-    const server = await start();
-    const auth = asking(server);
-    const key = await remoteKey(auth, server);
+    const { server, auth, key } = await begin();
     const otp = key.otp(1);
     await Promise.all(Array.from({ length: 10 }, () => authenticate(auth, otp)));
     expect(server.requests()).toHaveLength(1);
   });
 
   it("an OTP that was typed under Dvorak is sent as the key sent it, and is the same OTP", async () => {
-    const server = await start();
-    const auth = asking(server);
-    const key = await remoteKey(auth, server);
+    const { server, auth, key } = await begin();
     const otp = key.otp(1);
     const typed = otp.replace(/./g, letter => "jxe.uidchtnbpygk".charAt("cbdefghijklnrtuv".indexOf(letter)));
     expect(await authenticate(auth, typed)).toBe(true);
@@ -109,9 +111,7 @@ describe("the responses of validation servers", () => {
   });
 
   it("a time-out leaves it spent and counts against no key", async () => {
-    const server = await start();
-    const auth = asking(server);
-    const key = await remoteKey(auth, server);
+    const { server, auth, key } = await begin();
     const otp = key.otp(1);
     server.fail({ kind: "hang" });
     expect((await login(auth, otp)).status).toBe(503);
@@ -125,9 +125,7 @@ describe("the responses of validation servers", () => {
   });
 
   it("a server's verdict is kept, also if the key's row was written meanwhile", async () => {
-    const server = await start();
-    const auth = asking(server);
-    const key = await remoteKey(auth, server);
+    const { auth, key } = await begin();
     expect(await authenticate(auth, `${key.prefix}${"c".repeat(32)}`)).toBe(false);
     expect(await failuresOf(key)).toBe(1);
     let saves = 0;
@@ -145,9 +143,7 @@ describe("the responses of validation servers", () => {
   });
 
   it("a disabled key's OTP is refused and used up", async () => {
-    const server = await start();
-    const auth = asking(server);
-    const key = await remoteKey(auth, server);
+    const { auth, key } = await begin();
     const otp = key.otp(1);
     await auth.post(`/core/otpkeys/${key.prefix}/disable`);
     expect(await authenticate(auth, otp)).toBe(false);
@@ -156,9 +152,7 @@ describe("the responses of validation servers", () => {
   });
 
   it("an OTP of a key that is disabled during the call of a server signs no user in", async () => {
-    const server = await start();
-    const auth = asking(server);
-    const key = await remoteKey(auth, server);
+    const { server, auth, key } = await begin();
     const disabling = auth.anotherInstance({
       ports: replacing("otpkeys", otpkeys => ({
         spendOtp: async (...given) => {
@@ -173,9 +167,7 @@ describe("the responses of validation servers", () => {
   });
 
   it("validate calls the servers too, and uses the OTP up", async () => {
-    const server = await start();
-    const auth = asking(server);
-    const key = await remoteKey(auth, server);
+    const { auth, key } = await begin();
     const otp = key.otp(1);
     for (const expected of [true, false]) {
       expect((await auth.post(`/core/users/${user.id}/validate`, { otp })).body).toMatchObject({ valid_otp: expected });
@@ -189,9 +181,7 @@ describe("the responses of validation servers", () => {
   });
 
   it("spent OTPs are forgotten after 30 days, by the timer", async () => {
-    const server = await start();
-    const auth = asking(server);
-    const key = await remoteKey(auth, server);
+    const { server, auth, key } = await begin();
     const otp = key.otp(1);
     expect(await authenticate(auth, otp)).toBe(true);
     plain.advance(days(29));

@@ -111,44 +111,26 @@ describe("POST /client/otpkeys", () => {
     expect(await one.keys()).toEqual([second.prefix]);
   });
 
-  it("reports an assignment as granted if the throttle cannot be written after it", async () => {
+  it.each([
+    ["granted, and reports the assignment", true, 200, { outcome: "granted" }, "attempt_not_concluded"],
+    ["undecided", false, 503, { outcome: "undecided" }, "attempt_not_withdrawn"],
+  ])("whose end cannot be written is logged and %s", async (_, isRight, status, event, logged) => {
     let writes = 0;
     const on = auth.anotherInstance({
-      ports: replacing("throttles", real => ({
+      ports: replacing("throttles", ({ save }) => ({
         save: async (...given) => {
-          writes += 1;
-          if (writes > 1) throw new Fault("unavailable", "no storage");
-          return real.save(...given);
+          if (writes++ > 0) throw new Fault("unavailable", "no storage");
+          return save(...given);
         },
       })),
     });
     const user = await auth.makeUser();
     const key = await unassigned(hotpKey());
-    const headers = withSession(await auth.logIn(user));
-    const sent = { otp: key.otp(0), password: user.password };
-    expect(await on.post("/client/otpkeys", sent, headers)).toMatchObject({ status: 200 });
-    expect((await auth.get(`/core/users/${user.id}/otpkeys`)).body).toEqual([key.prefix]);
-    expect(on.events("self_assignment")).toEqual([expect.objectContaining({ outcome: "granted" })]);
-    expect(on.events("attempt_not_concluded")).toHaveLength(1);
-  });
-
-  it("logs an attempt that ends with an error and cannot be withdrawn", async () => {
-    const user = await auth.makeUser();
-    const headers = withSession(await auth.logIn(user));
-    let writes = 0;
-    const on = auth.anotherInstance({
-      ports: replacing("throttles", ({ save }) => ({
-        save: async (...given) => {
-          writes += 1;
-          if (writes > 1) throw new Fault("unavailable", "no storage");
-          return save(...given);
-        },
-      })),
-    });
-    const sent = { otp: hotpKey().otp(0), password: "wrong" };
-    expect(await on.post("/client/otpkeys", sent, headers)).toMatchObject({ status: 503 });
-    expect(on.events("self_assignment")).toMatchObject([{ outcome: "undecided" }]);
-    expect(on.events("attempt_not_withdrawn")).toHaveLength(1);
+    const sent = { otp: key.otp(0), password: isRight ? user.password : "wrong" };
+    expect((await on.post("/client/otpkeys", sent, withSession(await auth.logIn(user)))).status).toBe(status);
+    expect((await auth.get(`/core/users/${user.id}/otpkeys`)).body).toEqual(isRight ? [key.prefix] : []);
+    expect(on.events("self_assignment")).toMatchObject([event]);
+    expect(on.events(logged)).toHaveLength(1);
   });
 
   it("does not count for the limit of its address if it ends with an error", async () => {
@@ -161,18 +143,10 @@ describe("POST /client/otpkeys", () => {
     const sent = { otp: hotpKey().otp(0), password: user.password };
     for (let n = 0; n < 2; n++) expect((await on.post("/client/otpkeys", sent, headers)).status).toBe(503);
     expect(on.events("address_not_uncounted")).toEqual([]);
-    let saves = 0;
     const saving = on.anotherInstance({
       ports: context => ({
         hasher: { ...context.hasher, verify: () => Promise.reject(new Fault("unavailable", "no vault")) },
-        addresses: {
-          ...context.addresses,
-          save: async (...given) => {
-            saves += 1;
-            if (saves > 1) throw new Fault("unavailable", "no storage");
-            return context.addresses.save(...given);
-          },
-        },
+        addresses: { ...context.addresses, uncount: () => Promise.reject(new Fault("unavailable", "no storage")) },
       }),
     });
     expect((await saving.post("/client/otpkeys", sent, headers)).status).toBe(503);

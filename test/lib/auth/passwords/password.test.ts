@@ -2,8 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { parseNewPassword } from "../../../../lib/auth/passwords/password.ts";
 
-const parse = (text: string, minLength = 8, empty: "none" | "refused" = "refused") =>
-  parseNewPassword(text, "Zaphod Beeblebrox", { minLength, empty });
+const parse = (text: string, minLength = 8) => parseNewPassword(text, "Zaphod Beeblebrox", minLength);
 /** Of 1,024 code points, without a repetition. */
 const long = (character: string) => `${character.repeat(1023)}!`;
 const reason = (text: string) => ({ ok: false, reason: text });
@@ -21,6 +20,7 @@ describe("a new password", () => {
   });
 
   it.each([
+    ["", 8],
     ["seven ch", 9],
     ["😀".repeat(7), 8],
     ["e\u0301".repeat(7), 8],
@@ -61,11 +61,6 @@ describe("a new password", () => {
 
   it("is well-formed Unicode", async () => {
     expect(await parse("\ud800abcdefgh")).toEqual(reason("must be well-formed Unicode"));
-  });
-
-  it("stands for none where it is empty, unless that is refused", async () => {
-    expect(await parse("", 8, "none")).toEqual({ ok: true, value: undefined });
-    expect(await parse("")).toEqual(reason("must have at least 8 characters"));
   });
 
   it("never appears in the reason for its refusal", async () => {

@@ -1,36 +1,7 @@
 import { describe, expect, it } from "vitest";
-import {
-  type AddressCount,
-  addressGroup,
-  countAttempt,
-  isAddressEntry,
-  parseAllowList,
-  uncountAttempt,
-} from "../../../../lib/auth/sign-in/caller-address.ts";
-import { minutes, plus } from "../../../../lib/platform/time.ts";
-
-const start = "2031-01-01T00:00:00.000Z";
-const limits = { attempts: 3, windowMs: minutes(10) };
+import { addressGroup, isAddressEntry, parseAllowList } from "../../../../lib/auth/sign-in/caller-address.ts";
 
 describe("attempts of one caller address", () => {
-  it("are counted before they are checked, and refused when the window is full", () => {
-    let count: AddressCount | undefined;
-    for (let attempts = 1; attempts <= 3; attempts += 1) {
-      const attempt = countAttempt(count, plus(start, attempts), limits);
-      expect(attempt).toEqual({ outcome: "counted", next: { since: plus(start, 1), attempts } });
-      count = attempt.outcome === "counted" ? attempt.next : count;
-    }
-    expect(countAttempt(count, plus(start, 1), limits)).toEqual({ outcome: "waiting", retryAfterSeconds: 600 });
-    expect(countAttempt(count, plus(start, minutes(10)), limits)).toEqual({ outcome: "waiting", retryAfterSeconds: 1 });
-    const later = plus(start, minutes(10) + 1);
-    expect(countAttempt(count, later, limits)).toEqual({ outcome: "counted", next: { since: later, attempts: 1 } });
-  });
-
-  it("do not count when they succeeded", () => {
-    expect(uncountAttempt({ since: start, attempts: 3 })).toEqual({ since: start, attempts: 2 });
-    expect(uncountAttempt({ since: start, attempts: 0 })).toEqual({ since: start, attempts: 0 });
-  });
-
   it.each([
     ["192.0.2.1", "192.0.2.1"],
     ["192.0.2.1:4711", "192.0.2.1"],

@@ -1,44 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { otpPolicies } from "../../../../lib/auth/settings.ts";
 import {
-  decideSignIn,
   isPasswordSatisfied,
+  refusalOf,
   type SignInFacts,
   type SignInRules,
 } from "../../../../lib/auth/sign-in/check-factors.ts";
 
-const passwords = ["right", "wrong", "absent"] as const;
-const otps = ["valid", "refused", "absent"] as const;
 const booleans = [true, false];
 
-/** Every case there is. A right password needs one to be right. */
-const cases: readonly (readonly [SignInRules, SignInFacts])[] = otpPolicies
-  .flatMap(otpPolicy => booleans.map(allowEmptyPassword => ({ otpPolicy, allowEmptyPassword })))
-  .flatMap(rules =>
-    passwords.flatMap(password =>
-      otps.flatMap(otp =>
-        booleans.flatMap(userHasPassword =>
-          booleans.map(
-            userHasSecondFactor =>
-              [
-                rules,
-                {
-                  isDisabled: false,
-                  mustChange: false,
-                  password,
-                  isPasswordEnded: false,
-                  otp,
-                  userHasPassword,
-                  userHasSecondFactor,
-                },
-              ] satisfies [unknown, unknown],
-          ),
-        ),
-      ),
-    ),
-  )
-  .filter(([, { password, userHasPassword }]) => userHasPassword || password !== "right");
-const granted = cases.filter(([rules, facts]) => decideSignIn(rules, facts).granted);
 const rules: SignInRules = { otpPolicy: "when-assigned", allowEmptyPassword: false };
 const facts: SignInFacts = {
   isDisabled: false,
@@ -50,19 +20,36 @@ const facts: SignInFacts = {
   userHasSecondFactor: false,
 };
 
+/** Every combination of these values. */
+const combinations = <T extends object>(values: { readonly [K in keyof T]: readonly T[K][] }): readonly T[] =>
+  Object.entries<readonly unknown[]>(values).reduce<readonly object[]>(
+    (all, [name, each]) => all.flatMap(some => each.map(value => ({ ...some, [name]: value }))),
+    [{}],
+  ) as readonly T[];
+
+/** Every case there is. A right password needs one to be right. */
+const cases = combinations<SignInRules>({ otpPolicy: otpPolicies, allowEmptyPassword: booleans })
+  .flatMap(rules =>
+    combinations<Pick<SignInFacts, "password" | "otp" | "userHasPassword" | "userHasSecondFactor">>({
+      password: ["right", "wrong", "absent"],
+      otp: ["valid", "refused", "absent"],
+      userHasPassword: booleans,
+      userHasSecondFactor: booleans,
+    }).map(given => [rules, { ...facts, ...given }] as const),
+  )
+  .filter(([, { password, userHasPassword }]) => userHasPassword || password !== "right");
+const granted = cases.filter(([rules, facts]) => refusalOf(rules, facts) === undefined);
+
 describe("a sign-in", () => {
   it("is refused to a disabled user in every case", () => {
     for (const [rules, facts] of cases) {
-      expect(decideSignIn(rules, { ...facts, isDisabled: true })).toEqual({ granted: false, reason: "disabled" });
+      expect(refusalOf(rules, { ...facts, isDisabled: true })).toBe("disabled");
     }
   });
 
   it("is refused in the end if the password must be changed: only in the cases that it would be granted", () => {
     for (const [rules, facts] of cases) {
-      const decision = decideSignIn(rules, facts);
-      expect(decideSignIn(rules, { ...facts, mustChange: true })).toEqual(
-        decision.granted ? { granted: false, reason: "must_change" } : decision,
-      );
+      expect(refusalOf(rules, { ...facts, mustChange: true })).toBe(refusalOf(rules, facts) ?? "must_change");
     }
   });
 
@@ -85,13 +72,13 @@ describe("a sign-in", () => {
 
   it("under the policy `when-assigned` needs one exactly if the user has a second factor", () => {
     for (const userHasSecondFactor of booleans) {
-      expect(decideSignIn(rules, { ...facts, userHasSecondFactor }).granted).toBe(!userHasSecondFactor);
-      expect(decideSignIn(rules, { ...facts, userHasSecondFactor, otp: "valid" }).granted).toBe(true);
+      expect(refusalOf(rules, { ...facts, userHasSecondFactor })).toBe(userHasSecondFactor ? "no_otp" : undefined);
+      expect(refusalOf(rules, { ...facts, userHasSecondFactor, otp: "valid" })).toBeUndefined();
     }
   });
 
   it("under the policy `never` needs none of a user with a password", () => {
-    expect(decideSignIn({ ...rules, otpPolicy: "never" }, { ...facts, userHasSecondFactor: true }).granted).toBe(true);
+    expect(refusalOf({ ...rules, otpPolicy: "never" }, { ...facts, userHasSecondFactor: true })).toBeUndefined();
   });
 
   it("by a user without a password needs the setting, a valid OTP, and no password given", () => {
@@ -107,21 +94,23 @@ describe("a sign-in", () => {
     [{ password: "wrong", otp: "refused" }, "wrong_password"],
     [{ password: "absent" }, "no_password"],
     [{ otp: "refused" }, "wrong_otp"],
-    [{ userHasSecondFactor: true }, "no_otp"],
+    [{ password: "wrong", isPasswordEnded: true }, "imported_password_ended"],
   ] as const)("is refused with %j for the reason %s", (change, reason) => {
-    expect(decideSignIn(rules, { ...facts, ...change })).toEqual({ granted: false, reason });
+    expect(refusalOf(rules, { ...facts, ...change })).toBe(reason);
   });
 });
 
 describe("the password factor", () => {
-  it("is satisfied by the right password, or where none is and none is needed", () => {
-    const lenient = { ...rules, allowEmptyPassword: true };
-    expect(isPasswordSatisfied(rules, { password: "right", userHasPassword: true })).toBe(true);
-    expect(isPasswordSatisfied(lenient, { password: "absent", userHasPassword: false })).toBe(true);
-    expect(isPasswordSatisfied(rules, { password: "absent", userHasPassword: false })).toBe(false);
-    for (const password of ["wrong", "absent"] as const) {
-      expect(isPasswordSatisfied(lenient, { password, userHasPassword: true })).toBe(false);
-    }
-    expect(isPasswordSatisfied(lenient, { password: "wrong", userHasPassword: false })).toBe(false);
+  it.each([
+    ["right", true, false, true],
+    ["right", true, true, true],
+    ["wrong", true, true, false],
+    ["absent", true, true, false],
+    ["absent", false, true, true],
+    ["absent", false, false, false],
+    ["wrong", false, true, false],
+  ] as const)("%s, of a user with a password: %s, where none is allowed: %s, is satisfied: %s", (...given) => {
+    const [password, userHasPassword, allowEmptyPassword, expected] = given;
+    expect(isPasswordSatisfied({ ...rules, allowEmptyPassword }, { password, userHasPassword })).toBe(expected);
   });
 });

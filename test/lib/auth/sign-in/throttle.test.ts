@@ -1,17 +1,16 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
+  type AttemptEnd,
+  endAttempt,
   lockAt,
   noFailures,
-  recordFailure,
-  recordRefusal,
-  recordSuccess,
   reserve,
   type Throttle,
   type ThrottleLimits,
   throttleExpiry,
-  withdrawReservation,
 } from "../../../../lib/auth/sign-in/throttle.ts";
+import type { Fault } from "../../../../lib/platform/fault.ts";
 import { days, hours, type Instant, minutes, plus, seconds } from "../../../../lib/platform/time.ts";
 import { forAll } from "../../../support/for-all.ts";
 
@@ -27,21 +26,33 @@ const at = (ms: number) => plus(start, ms);
 
 /** The throttle with one more place taken; fails where there is none. */
 function reserved(throttle: Throttle, id: string, now = start): Throttle {
-  const attempt = reserve(throttle, id, now, limits);
-  if (attempt.outcome !== "reserved") throw new Error(`the attempt is ${attempt.outcome}`);
-  return attempt.next;
+  const next = reserve(throttle, id, now, limits);
+  if (next === undefined) throw new Error("there is no place");
+  return next;
 }
+const ended =
+  (counts: AttemptEnd["counts"]) =>
+  (throttle: Throttle, id: string, now = start) =>
+    endAttempt(throttle, id, { counts }, now, limits);
+const [failed, succeeded, withdrawn] = [ended("failure"), ended("success"), ended("nothing")];
 /** After that many failures, one after another, all at the start. */
 const failedTimes = (failures: number): Throttle => ({
   ...noFailures,
   ...(failures > 0 && { failures, failedAt: start }),
 });
-const outcome = (throttle: Throttle, now = start) => reserve(throttle, "new", now, limits).outcome;
+/** Seconds that a new attempt must wait; `busy` or `reserved` if it need not. */
+function outcome(throttle: Throttle, now = start): unknown {
+  try {
+    return reserve(throttle, "new", now, limits) === undefined ? "busy" : "reserved";
+  } catch (error) {
+    return (error as Fault).retryAfterSeconds;
+  }
+}
 
 describe("failures of a username", () => {
   it("up to nine in a row leave the next attempt free", () => {
     let throttle = noFailures;
-    for (let n = 1; n <= 9; n += 1) throttle = recordFailure(reserved(throttle, `a${n}`), `a${n}`, start, limits);
+    for (let n = 1; n <= 9; n += 1) throttle = failed(reserved(throttle, `a${n}`), `a${n}`);
     expect(throttle).toEqual({ failures: 9, failedAt: start, reservations: [] });
     expect(outcome(throttle)).toBe("reserved");
   });
@@ -59,11 +70,8 @@ describe("failures of a username", () => {
     [1000, 3600],
   ])("%i in a row make the next wait %i s, to the millisecond", (failures, wait) => {
     const throttle = failedTimes(failures);
-    expect(reserve(throttle, "new", start, limits)).toEqual({ outcome: "waiting", retryAfterSeconds: wait });
-    expect(reserve(throttle, "new", at(seconds(wait) - 1), limits)).toEqual({
-      outcome: "waiting",
-      retryAfterSeconds: 1,
-    });
+    expect(outcome(throttle)).toBe(wait);
+    expect(outcome(throttle, at(seconds(wait) - 1))).toBe(1);
     expect(outcome(throttle, at(seconds(wait)))).toBe("reserved");
   });
 
@@ -71,10 +79,7 @@ describe("failures of a username", () => {
     const later = at(seconds(30));
     const throttle = reserved(failedTimes(10), "a", later);
     expect(outcome(throttle, later)).toBe("busy");
-    expect(reserve(recordFailure(throttle, "a", later, limits), "b", later, limits)).toEqual({
-      outcome: "waiting",
-      retryAfterSeconds: 60,
-    });
+    expect(outcome(failed(throttle, "a", later), later)).toBe(60);
   });
 
   it("lets an attempt reserve the only slot again whose reservation was written, but its response lost", () => {
@@ -93,13 +98,13 @@ describe("failures of a username", () => {
 
 describe("a reservation", () => {
   it("is given back with all failures by a success", () => {
-    expect(recordSuccess(reserved(failedTimes(9), "a"), "a", start, limits)).toEqual(noFailures);
+    expect(succeeded(reserved(failedTimes(9), "a"), "a")).toEqual(noFailures);
   });
 
   it("becomes a failure by a wrong answer, once", () => {
-    const once = recordFailure(reserved(noFailures, "a"), "a", start, limits);
+    const once = failed(reserved(noFailures, "a"), "a");
     expect(once).toMatchObject({ failures: 1, reservations: [] });
-    expect(recordFailure(once, "a", start, limits)).toEqual(once);
+    expect(failed(once, "a")).toEqual(once);
   });
 
   it("counts as a failure when it is older than 30 s, and not again when its answer comes", () => {
@@ -107,31 +112,31 @@ describe("a reservation", () => {
     expect(reserved(throttle, "b", at(seconds(30)))).toMatchObject({ failures: 0 });
     const late = at(seconds(30) + 1);
     expect(reserved(throttle, "b", late)).toMatchObject({ failures: 1, failedAt: at(seconds(30)) });
-    expect(recordFailure(throttle, "a", late, limits)).toMatchObject({ failures: 1, reservations: [] });
+    expect(failed(throttle, "a", late)).toMatchObject({ failures: 1, reservations: [] });
   });
 
   it("that crashed does not count after a later success", () => {
     const late = at(minutes(1));
     const throttle = reserved(reserved(noFailures, "crashed"), "slow");
-    expect(recordSuccess(throttle, "slow", late, limits)).toEqual(noFailures);
+    expect(succeeded(throttle, "slow", late)).toEqual(noFailures);
   });
 
   it("of another attempt outlives a success", () => {
-    const throttle = recordSuccess(reserved(reserved(failedTimes(5), "a"), "b"), "a", start, limits);
+    const throttle = succeeded(reserved(reserved(failedTimes(5), "a"), "b"), "a");
     expect(throttle).toMatchObject({ failures: 0, reservations: [{ id: "b" }] });
-    expect(recordFailure(throttle, "b", start, limits)).toMatchObject({ failures: 1 });
+    expect(failed(throttle, "b")).toMatchObject({ failures: 1 });
   });
 
   it("goes without a trace where the attempt came to no answer", () => {
-    expect(withdrawReservation(reserved(failedTimes(9), "a"), "a")).toEqual(failedTimes(9));
+    expect(withdrawn(reserved(failedTimes(9), "a"), "a")).toEqual(failedTimes(9));
   });
 
   it("makes a further attempt wait for a place where reservations and failures fill all ten", () => {
     let throttle = failedTimes(4);
     for (let n = 1; n <= 6; n += 1) throttle = reserved(throttle, `a${n}`);
     expect(outcome(throttle)).toBe("busy");
-    expect(outcome(withdrawReservation(throttle, "a3"))).toBe("reserved");
-    expect(outcome(recordFailure(throttle, "a3", start, limits))).toBe("busy");
+    expect(outcome(withdrawn(throttle, "a3"))).toBe("reserved");
+    expect(outcome(failed(throttle, "a3"))).toBe("busy");
   });
 });
 
@@ -143,12 +148,12 @@ describe("a throttle's end", () => {
   });
 
   it("is a day after the last refusal too, which is shown until then, also after attempts that succeed", () => {
-    const lastRefusal = { at: start, reason: "wrong_otp", otpOutcome: "replayed", prefix: "vvccccbcdeft" };
-    const refused = recordRefusal(noFailures, lastRefusal);
+    const refusal = { reason: "wrong_otp", otpOutcome: "replayed", prefix: "vvccccbcdeft" };
+    const refused = endAttempt(noFailures, "a", { counts: "success", refusal }, start, limits);
     expect(throttleExpiry(refused, limits)).toBe(at(days(1)));
-    const later = recordSuccess(reserved(refused, "a", at(hours(23))), "a", at(hours(23)), limits);
+    const later = succeeded(reserved(refused, "a", at(hours(23))), "a", at(hours(23)));
     expect(throttleExpiry(later, limits)).toBe(at(days(1)));
-    expect(lockAt(later, at(days(1) - 1), limits).lastRefusal).toEqual(lastRefusal);
+    expect(lockAt(later, at(days(1) - 1), limits).lastRefusal).toEqual({ at: start, ...refusal });
     expect(lockAt(later, at(days(1)), limits)).toEqual({ failures: 0, runningAttempts: 0 });
   });
 });
@@ -157,26 +162,21 @@ describe("a host whose clock is five minutes ahead", () => {
   const ahead = minutes(5);
 
   it("lengthens a wait on other hosts by five minutes", () => {
-    const throttle = recordFailure(reserved(failedTimes(9), "a", at(ahead)), "a", at(ahead), limits);
-    expect(reserve(throttle, "b", start, limits)).toEqual({ outcome: "waiting", retryAfterSeconds: 330 });
+    const throttle = failed(reserved(failedTimes(9), "a", at(ahead)), "a", at(ahead));
+    expect(outcome(throttle)).toBe(330);
   });
 
   it("occupies a slot for five minutes longer where it crashes", () => {
     const throttle = reserved(failedTimes(9), "a", at(ahead));
     expect(outcome(throttle, at(ahead + seconds(30)))).toBe("busy");
-    expect(outcome(throttle, at(ahead + seconds(30) + 1))).toBe("waiting");
+    expect(outcome(throttle, at(ahead + seconds(30) + 1))).toBe(30);
   });
 
   it("takes an attempt that another host has begun for a failure, which its success clears and its failure does not repeat", () => {
-    const throttle = recordFailure(
-      reserved(reserved(noFailures, "a"), "b", at(ahead)),
-      "b",
-      at(ahead + seconds(1)),
-      limits,
-    );
+    const throttle = failed(reserved(reserved(noFailures, "a"), "b", at(ahead)), "b", at(ahead + seconds(1)));
     expect(throttle.failures).toBe(2);
-    expect(recordFailure(throttle, "a", at(seconds(1)), limits).failures).toBe(2);
-    expect(recordSuccess(throttle, "a", at(seconds(1)), limits)).toEqual(noFailures);
+    expect(failed(throttle, "a", at(seconds(1))).failures).toBe(2);
+    expect(succeeded(throttle, "a", at(seconds(1)))).toEqual(noFailures);
   });
 });
 
@@ -186,6 +186,8 @@ describe("attempts in any order and at any time", () => {
     readonly which: number;
     readonly pass: number;
   }
+  const reserveOrNot = (throttle: Throttle, id: string, now: Instant) =>
+    outcome(throttle, now) === "reserved" ? reserve(throttle, id, now, limits) : undefined;
   const step: fc.Arbitrary<Step> = fc.record({
     kind: fc.constantFrom("reserve", "reserve", "reserve", "fail", "succeed", "crash"),
     which: fc.nat(12),
@@ -199,12 +201,12 @@ describe("attempts in any order and at any time", () => {
       for (const { kind, which, pass } of steps) {
         now = plus(now, pass);
         const [id] = kind === "reserve" ? [] : open.splice(which % Math.max(1, open.length), 1);
-        if (kind === "fail" && id !== undefined) throttle = recordFailure(throttle, id, now, limits);
-        if (kind === "succeed" && id !== undefined) throttle = recordSuccess(throttle, id, now, limits);
+        if (kind === "fail" && id !== undefined) throttle = failed(throttle, id, now);
+        if (kind === "succeed" && id !== undefined) throttle = succeeded(throttle, id, now);
         if (kind !== "reserve") continue;
-        const attempt = reserve(throttle, `a${next}`, now, limits);
-        if (attempt.outcome !== "reserved") continue;
-        throttle = attempt.next;
+        const taken = reserveOrNot(throttle, `a${next}`, now);
+        if (taken === undefined) continue;
+        throttle = taken;
         open.push(`a${next}`);
         next += 1;
         expect(throttle.reservations.length).toBeLessThanOrEqual(Math.max(1, 10 - throttle.failures));
@@ -224,14 +226,14 @@ describe("attempts in any order and at any time", () => {
         const open: string[] = [];
         for (const [n, pass] of list.entries()) {
           now = plus(now, pass);
-          const attempt = reserve(throttle, `a${n}`, now, limits);
-          if (attempt.outcome === "reserved") {
-            throttle = attempt.next;
+          const taken = reserveOrNot(throttle, `a${n}`, now);
+          if (taken !== undefined) {
+            throttle = taken;
             open.push(`a${n}`);
             guesses += 1;
           }
           const done = n % 3 === 0 ? open.shift() : undefined;
-          if (done !== undefined) throttle = recordFailure(throttle, done, now, limits);
+          if (done !== undefined) throttle = failed(throttle, done, now);
         }
         expect(guesses).toBeLessThanOrEqual(10 + guessesAfterWaits(Date.parse(now) - Date.parse(start)));
       },
