@@ -6,7 +6,7 @@ import { type CacheOptions, cachedSecret, keyRing } from "../lib/platform/azure/
 import { logExpiry, openSecrets } from "../lib/platform/azure/secrets.ts";
 import { isLocalService, localCredential, managedIdentity } from "../lib/platform/azure/services.ts";
 import { createSealer } from "../lib/platform/crypto.ts";
-import { createLog, type Level, writeToHost } from "../lib/platform/log.ts";
+import { createLog, writeToHost } from "../lib/platform/log.ts";
 import { type DeploymentSettings, version } from "../lib/platform/settings/deployment-settings.ts";
 import type { Environment } from "../lib/platform/settings/read-settings.ts";
 import { openTables } from "../lib/platform/tables/tables.ts";
@@ -36,6 +36,7 @@ export const deploymentLimits = {
 };
 
 const dataKey = "data-encryption-key";
+const levels = { DEBUG: "info", INFO: "info", WARN: "warn", ERROR: "error" } as const;
 
 /**
  * Creates the clients that all APIs share, without any call.
@@ -52,10 +53,7 @@ export function openDeployment(
   /** The app's own identity. */
   const identity = managedIdentity({ clientId: settings.AZURE_CLIENT_ID, timeoutMs });
   const tracing = openTracing(settings, environment, timeoutMs);
-  const log = createLog(
-    tracing?.sink.writeLine ?? writeToHost,
-    settings.LOGGING_LEVEL_COM_SERVICE.toLowerCase() as Level,
-  );
+  const log = createLog(tracing?.sink.writeLine ?? writeToHost, levels[settings.LOGGING_LEVEL_COM_SERVICE]);
   const connectionString = settings.CLOUD_STORAGE_CONNECTION_STRING;
   const access = (endpoint = "") =>
     connectionString === undefined ? { endpoint, credential: identity } : { connectionString };

@@ -1,7 +1,6 @@
 import type * as z from "zod";
 import { registerHttp, registerTimer } from "../lib/platform/azure/functions-app.ts";
 import { type Api, httpFunctions } from "../lib/platform/http/api.ts";
-import type { Call, Reply } from "../lib/platform/http/call.ts";
 import { type Job, runJob } from "../lib/platform/http/job.ts";
 import { type ServeOptions, serve } from "../lib/platform/http/serve.ts";
 import { serveTask, type Task, type TaskOptions, taskTemplate } from "../lib/platform/http/task.ts";
@@ -44,22 +43,13 @@ export const apiUrl =
   (call: URL): string =>
     [PUBLIC_BASE_URL ?? call.origin, path].filter(part => part !== "").join("/");
 
-/**
- * Registers every endpoint of an API.
- * @param preflight handles OPTIONS on every template. If absent, OPTIONS is not registered
- */
-export function registerApi<D, S>(
-  api: Api<D, S>,
-  prefix: string,
-  serving: ServeOptions<D, S>,
-  preflight?: (call: Call) => Promise<Reply>,
-): void {
+/** Registers every endpoint of an API. */
+export function registerApi<D, S>(api: Api<D, S>, prefix: string, serving: ServeOptions<D, S>): void {
   for (const { name, template, methods, endpoint } of httpFunctions(api, prefix)) {
-    const answer = serve(api, endpoint, template, serving);
     registerHttp(name, {
       template,
-      methods: preflight ? [...methods, "OPTIONS"] : methods,
-      answer: preflight ? call => (call.method === "OPTIONS" ? preflight(call) : answer(call)) : answer,
+      methods: serving.preflight ? [...methods, "OPTIONS"] : methods,
+      answer: serve(api, endpoint, template, serving),
     });
   }
 }

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 
-export type Level = "debug" | "info" | "warn" | "error";
+export type Level = "info" | "warn" | "error";
 export type Fields = Readonly<Record<string, unknown>>;
 
 /** Writes one complete line to the Functions host's logger (in Azure) or the terminal (locally). */
@@ -11,13 +11,12 @@ export const writeToHost: WriteLine = (level, line) => console[level](line);
 
 /** Structured log with one JSON line for each event. Fields must not contain secrets or a recipient's data (G10). */
 export interface Log {
-  debug(event: string, fields?: Fields): void;
   info(event: string, fields?: Fields): void;
   warn(event: string, fields?: Fields): void;
   error(event: string, fields?: Fields): void;
 }
 
-const levelOrder: readonly Level[] = ["debug", "info", "warn", "error"];
+const levelOrder: readonly Level[] = ["info", "warn", "error"];
 
 /** The fields that every line of the current call has, such as the request id. */
 const callFields = new AsyncLocalStorage<Fields>();
@@ -38,7 +37,7 @@ export function createLog(write: WriteLine, threshold: Level = "info"): Log {
       const all = Object.assign({ event }, callFields.getStore(), fields, { event });
       write(level, JSON.stringify(all, redact));
     };
-  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+  return { info: at("info"), warn: at("warn"), error: at("error") };
 }
 
 /** Awaits the work and logs its failure as a warning, so that it does not hide the error that came first. */

@@ -76,6 +76,6 @@ export function createLocalLog(mode: LogMode, { stdout, stderr, now }: LogOption
 /** Passes everything that is written with `console` to the log, except `console.log`. */
 export function captureConsole(log: LocalLog): void {
   for (const level of ["debug", "info", "warn", "error"] as const) {
-    console[level] = (...values: unknown[]) => log.line(level, format(...values));
+    console[level] = (...values: unknown[]) => log.line(level === "debug" ? "info" : level, format(...values));
   }
 }

@@ -161,7 +161,7 @@ export function keyRing(secrets: Secrets, name: string, options: CacheOptions): 
     },
     async candidates(version) {
       // No vault has such a version: the stored text was changed, and no key opens it.
-      if (!isVersionId(version)) return [];
+      if (!keys.has(version) && !isVersionId(version)) return [];
       if (!missing.has(version)) {
         const key = await keyOfVersion(version);
         if (key !== undefined) return [key];

@@ -89,8 +89,8 @@ const invocationModel = (invocation: Invocation, request: RpcRequest) => ({
  * which no function has.
  */
 function contextOf({ invocationId, metadata, request: { traceContext } }: Invocation): InvocationContext {
-  const [name = "", binding] =
-    Object.entries(metadata.bindings ?? {}).find(([, { type }]) => type === "httpTrigger") ?? [];
+  const bindings = Object.entries(metadata.bindings ?? {});
+  const [name = "", binding] = bindings.find(([, { type }]) => type === "httpTrigger") ?? [];
   return new InvocationContext({
     invocationId,
     functionName: metadata.name ?? "",
@@ -103,28 +103,33 @@ function contextOf({ invocationId, metadata, request: { traceContext } }: Invoca
 }
 
 function toCall({ method, url, nullableHeaders, nullableParams, body }: RpcRequest, invocationId: string): Call {
-  const headers = new Map(valuesOf(nullableHeaders, name => name.toLowerCase()));
+  const headers = new Map<string, string>();
+  const params: Record<string, string> = {};
+  for (const [name, header] of Object.entries(nullableHeaders ?? {}))
+    headers.set(name.toLowerCase(), header?.value ?? "");
+  for (const [name, param] of Object.entries(nullableParams ?? {})) params[name] = param?.value ?? "";
   const bytes = body?.bytes ?? new TextEncoder().encode(body?.string ?? "");
   return {
     // The host passes the letter case of the caller on.
     method: (method ?? "").toUpperCase(),
     url: new URL(url ?? ""),
-    params: Object.fromEntries(valuesOf(nullableParams, name => name)),
+    params,
     headers: { get: name => headers.get(name.toLowerCase()) ?? null },
     invocationId,
     body: async () => bytes,
   };
 }
 
-const valuesOf = (values: RpcValues, toName: (name: string) => string): readonly (readonly [string, string])[] =>
-  Object.entries(values ?? {}).map(([name, wrapped]) => [toName(name), wrapped?.value ?? ""]);
-
+/** Throws TypeError for a header that cannot be sent: a line break in a value would begin another header. */
 function toRpcResponse({ status, headers = {}, body, csv, cookies = [] }: Reply) {
   const text = csv ?? (body === undefined ? undefined : JSON.stringify(body));
   const type = csv === undefined ? "application/json" : "text/csv";
   const sent: Readonly<Record<string, string>> =
     text === undefined ? headers : { "content-type": `${type}; charset=utf-8`, ...headers };
-  requireSendable(sent);
+  for (const [name, value] of Object.entries(sent)) {
+    if (!/^[a-z0-9-]+$/.test(name) || !/^[\t\x20-\x7e\x80-\xff]*$/.test(value))
+      throw new TypeError(`The header ${JSON.stringify(name)} cannot be sent.`);
+  }
   return {
     statusCode: String(status),
     headers: sent,
@@ -132,15 +137,6 @@ function toRpcResponse({ status, headers = {}, body, csv, cookies = [] }: Reply)
     enableContentNegotiation: false,
     body: { bytes: new TextEncoder().encode(text ?? "") },
   };
-}
-
-/** Throws TypeError for a header that cannot be sent: a line break in a value would begin another header. */
-function requireSendable(headers: Readonly<Record<string, string>>): void {
-  for (const [name, value] of Object.entries(headers)) {
-    if (!/^[a-z0-9-]+$/.test(name) || !/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) {
-      throw new TypeError(`The header ${JSON.stringify(name)} cannot be sent.`);
-    }
-  }
 }
 
 const rpcSameSite = { Lax: "lax", Strict: "strict", None: "explicitNone" } as const;

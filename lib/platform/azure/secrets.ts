@@ -55,32 +55,30 @@ export function openSecrets(options: SecretsOptions) {
       opened ??= openClient(options, local);
       return work(await opened, abortSignal);
     });
-  const callForSecret = (work: (client: SecretClient, abortSignal: AbortSignal) => Promise<KeyVaultSecret>) =>
-    call(async (client, abortSignal) => toSecret(await work(client, abortSignal)));
-  const undefinedIfMissing = (secret: Promise<Secret>) =>
-    secret.catch((error: unknown) => {
-      if (isServiceError(error) && error.code === "SecretNotFound") return undefined;
-      throw error;
+  const read = (name: string, options: { readonly version?: string } = {}) =>
+    call(async (client, abortSignal) => {
+      try {
+        return toSecret(await client.getSecret(name, { ...options, abortSignal }));
+      } catch (error) {
+        if (isServiceError(error) && error.code === "SecretNotFound") return undefined;
+        throw error;
+      }
     });
 
   return {
     /** Returns the current version; undefined if the secret does not exist or was deleted. */
-    get: (name: string) =>
-      undefinedIfMissing(callForSecret((client, abortSignal) => client.getSecret(name, { abortSignal }))),
+    get: (name: string) => read(name),
     /**
      * Returns a version; undefined if it does not exist. Sends nothing for a text that cannot be a version, because it
      * would be part of the URL.
      */
-    getVersion: async (name: string, version: string) =>
-      isVersionId(version)
-        ? undefinedIfMissing(callForSecret((client, abortSignal) => client.getSecret(name, { version, abortSignal })))
-        : undefined,
+    getVersion: async (name: string, version: string) => (isVersionId(version) ? read(name, { version }) : undefined),
     /** Creates a version, which becomes the current one. */
     set: (
       name: string,
       value: string,
       more: { readonly expiresOn?: Date; readonly tags?: Record<string, string> } = {},
-    ) => callForSecret((client, abortSignal) => client.setSecret(name, value, { ...more, abortSignal })),
+    ) => call(async (client, abortSignal) => toSecret(await client.setSecret(name, value, { ...more, abortSignal }))),
     /**
      * Returns all versions, including disabled ones; none if the secret does not exist. One request for each 25
      * versions.

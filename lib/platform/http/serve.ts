@@ -22,6 +22,8 @@ export interface ServeOptions<D, S = unknown> extends ResponseOptions {
   readonly trustedProxies: number;
   /** The header by which the proxy identifies itself. If absent, calls may come directly. */
   readonly proxyProof?: ProxyProof | undefined;
+  /** Handles OPTIONS. If absent, OPTIONS is not registered. */
+  readonly preflight?: ((call: Call) => Promise<Reply>) | undefined;
 }
 
 /**
@@ -34,9 +36,10 @@ export function serve<D, S>(
   template: string,
   options: ServeOptions<D, S>,
 ): (call: Call) => Promise<Reply> {
-  const { deps, identify, log, onlyListed, trustedProxies, proxyProof } = options;
-  return call =>
-    respond(call, options, async requestId => {
+  const { deps, identify, log, onlyListed, trustedProxies, proxyProof, preflight } = options;
+  return call => {
+    if (preflight !== undefined && call.method === "OPTIONS") return preflight(call);
+    return respond(call, options, async requestId => {
       // The platform writes the last entry of X-Forwarded-For, so that one is reliable even if the call bypassed the
       // proxy.
       const hops = cameThroughProxy(call, proxyProof) ? trustedProxies : Math.min(trustedProxies, 1);
@@ -64,6 +67,7 @@ export function serve<D, S>(
       log.info("http", { ...labels, status: reply.status, ...(reason !== undefined && { reason }) });
       return { ...reply, headers: { ...headers, ...reply.headers } };
     });
+  };
 }
 
 /**

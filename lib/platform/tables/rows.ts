@@ -150,24 +150,23 @@ export async function readRowPage(
   return { rows: [] };
 }
 
-function toOData(filter: Filter | Scan, odata: typeof quote): string {
+function toOData(filter: Partial<Filter> & Scan, odata: typeof quote): string {
   // The tag quotes a text only behind other text.
   const compared = (comparison: string, text: string | undefined) =>
     text === undefined ? [] : [comparison + odata` ${text}`];
   const beginsWith = (property: string, prefix = "") =>
     prefix === "" ? [] : [...compared(`${property} ge`, prefix), ...compared(`${property} lt`, following(prefix))];
-  const clauses =
-    "partitionKey" in filter
-      ? [...compared("PartitionKey eq", filter.partitionKey), ...compared("RowKey lt", filter.before)]
-      : [
-          ...beginsWith("PartitionKey", filter.partitionPrefix),
-          ...compared("PartitionKey gt", filter.afterPartition),
-          ...compared("PartitionKey lt", filter.beforePartition),
-        ];
-  clauses.push(...compared("RowKey ge", filter.from), ...beginsWith("RowKey", filter.rowKeyPrefix));
-  const keys = "rowKeys" in filter ? filter.rowKeys : undefined;
-  if (keys !== undefined) clauses.push(`(${keys.flatMap(key => compared("RowKey eq", key)).join(" or ")})`);
-  return clauses.join(" and ");
+  const clauses = [
+    ...compared("PartitionKey eq", filter.partitionKey),
+    ...beginsWith("PartitionKey", filter.partitionPrefix),
+    ...compared("PartitionKey gt", filter.afterPartition),
+    ...compared("PartitionKey lt", filter.beforePartition),
+    ...compared("RowKey ge", filter.from),
+    ...compared("RowKey lt", filter.before),
+    ...beginsWith("RowKey", filter.rowKeyPrefix),
+  ];
+  const keys = filter.rowKeys?.flatMap(key => compared("RowKey eq", key));
+  return [...clauses, ...(keys ? [`(${keys.join(" or ")})`] : [])].join(" and ");
 }
 
 /** Returns the smallest string that is greater than all strings with this prefix. */

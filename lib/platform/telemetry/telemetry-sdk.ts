@@ -107,7 +107,7 @@ export function openTelemetrySdk(
 }
 
 /** Severity numbers of OpenTelemetry's log data model. */
-const severities: Readonly<Record<Level, number>> = { debug: 5, info: 9, warn: 13, error: 17 };
+const severities: Readonly<Record<Level, number>> = { info: 9, warn: 13, error: 17 };
 
 const kinds = { server: SpanKind.SERVER, internal: SpanKind.INTERNAL, client: SpanKind.CLIENT } as const;
 

@@ -171,7 +171,7 @@ function connect(storage: FreshStorage, vault: Vault, clock: Clock, options: Aut
     log: createLog((level, line) => {
       lines.push(line);
       if (level === "error") errors.push(line);
-    }, "debug"),
+    }),
     tables: (options.tables ?? (tables => tables))(
       openTables({
         connectionString: storage.connectionString,

@@ -225,7 +225,7 @@ function openContext(
     fetch,
     now: clock.now,
     sleep: async (_, signal) => signal?.throwIfAborted(),
-    log: createLog((_, line) => lines.push(line), "debug"),
+    log: createLog((_, line) => lines.push(line)),
     tables: tables(openTables({ connectionString, timeoutMs, policies: [counter.policy] })),
     blobs: countedBlobs(opened.blobs, counter),
   };

@@ -52,7 +52,7 @@ export function served(
   { input, ...serving }: Partial<ServeOptions<object>> & { readonly input?: Api<object>["input"] } = {},
 ): Served {
   const lines: Readonly<Record<string, unknown>>[] = [];
-  const log = createLog((_, line) => lines.push(JSON.parse(line)), "debug");
+  const log = createLog((_, line) => lines.push(JSON.parse(line)));
   const [route = "GET /"] = sample.routes;
   const { method, template } = routeParts(route, "");
   const identify = async () => ({ caller: { kind: "tenant", application: "an-app" }, session: "a-session" }) as const;

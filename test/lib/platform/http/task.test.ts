@@ -5,7 +5,7 @@ import { serveTask, type Task, task, taskTemplate } from "../../../../lib/platfo
 import { createLog } from "../../../../lib/platform/log.ts";
 
 const lines: string[] = [];
-const log = createLog((_, line) => lines.push(line), "debug");
+const log = createLog((_, line) => lines.push(line));
 const events = () => lines.splice(0).map(line => JSON.parse(line));
 
 const counting = task({
