@@ -77,7 +77,7 @@ export async function runSignIns(
       isOutdated: async () => false,
     },
     sealer: undefined as never,
-    otpPeers: {},
+    validateOtp: undefined as never,
     deviceTokens: createDeviceTokens(pepper, "device tokens"),
     changeTokens: createDeviceTokens(pepper, "password change tokens"),
     keyedHash: createKeyedHash(pepper),

@@ -1,7 +1,7 @@
 import type { Sealer } from "../platform/crypto.ts";
 import type { Log } from "../platform/log.ts";
 import type { Now } from "../platform/time.ts";
-import type { OtpPeers } from "./otpkeys/kinds/contract.ts";
+import type { createOtpValidation } from "./otpkeys/kinds/remote.ts";
 import type { PasswordHasher } from "./passwords/password-hash.ts";
 import type { toAuthRules } from "./rules.ts";
 import type { createDeviceTokens } from "./sessions/device-token.ts";
@@ -12,7 +12,7 @@ import type { AuthStore } from "./storage/store.table.ts";
 export interface AuthDeps extends AuthStore {
   readonly hasher: PasswordHasher;
   readonly sealer: Sealer;
-  readonly otpPeers: OtpPeers;
+  readonly validateOtp: ReturnType<typeof createOtpValidation>;
   readonly deviceTokens: ReturnType<typeof createDeviceTokens>;
   /** Tokens that set a new password (`changeRequired`), with the contents of device tokens. */
   readonly changeTokens: ReturnType<typeof createDeviceTokens>;

@@ -1,4 +1,5 @@
 import { type KeyDraft, type TotpAlgorithm, totpAlgorithms } from "../../../lib/auth/otpkeys/kinds/contract.ts";
+import { draftProblems } from "../../../lib/auth/otpkeys/kinds/draft-problems.ts";
 import { type OtpKindName, otpKind } from "../../../lib/auth/otpkeys/kinds/kinds.ts";
 import { parsePrefix } from "../../../lib/auth/otpkeys/prefix.ts";
 import type { Instant } from "../../../lib/platform/time.ts";
@@ -69,11 +70,11 @@ export function checkKey(
     secret,
     ...(privateId !== undefined && { privateId: bytesOfHex(privateId) }),
   };
-  const prepared = otpKind(kind).prepare(draft);
-  if (prepared.ok) return { line, prefix, kind, ...draft };
+  const problems = draftProblems(draft, otpKind(kind).rules);
+  if (problems.length === 0) return { line, prefix, kind, ...draft };
   const isNotHex = (field: keyof KeyDraft) =>
     (field === "secret" || field === "privateId") && (written[field] ?? "") !== "" && draft[field] === undefined;
-  const reasons = prepared.problems.map(
+  const reasons = problems.map(
     ({ field, reason }) => `${fieldNames[field]} ${isNotHex(field) ? "must be in hex" : reason}`,
   );
   return { line, reason: reasons.join("; ") };

@@ -8,7 +8,6 @@ import { otpkeyView, toOtpkeyView } from "../views.ts";
 import { importEach, outcomeFields } from "./import-each.ts";
 import { importFields, importFieldsId, toImportedKey } from "./import-fields.ts";
 
-/** Imports an OTP key. The secret is in no response and no log. */
 export const importOtpkey = endpoint({
   ...ofKeys,
   routes: ["POST /otpkeys"],
@@ -62,7 +61,6 @@ const result = z
   })
   .meta({ id: "OtpKeyImportResult" });
 
-/** Imports up to 100 OTP keys (A10). No secret is in a response or log. */
 export const importOtpkeys = endpoint({
   ...ofKeys,
   routes: ["POST /otpkeys/batch"],

@@ -108,7 +108,6 @@ const result = z.lazy(() =>
     .meta({ id: "UserImportResult" }),
 );
 
-/** Imports up to 100 users, with passwords or hashes of them, attributes and OTP keys (A25). */
 export const importUsers = endpoint({
   ...ofUsers,
   routes: ["POST /users/batch"],

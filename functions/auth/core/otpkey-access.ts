@@ -16,7 +16,6 @@ import {
 } from "../inputs.ts";
 import { noContentAfter } from "../views.ts";
 
-/** Enables an OTP key and clears its stop (A10, A12). */
 export const enableOtpkey = endpoint({
   ...ofKey,
   routes: ["POST /otpkeys/{prefix}/enable"],
@@ -32,7 +31,6 @@ export const enableOtpkey = endpoint({
 
 const endSessionsField = optionalFlag("Whether to end the sessions that were opened with the otpkey; default: false.");
 
-/** Disables an OTP key, and on request ends its sessions. */
 export const disableOtpkey = endpoint({
   ...ofKey,
   routes: ["POST /otpkeys/{prefix}/disable"],
@@ -51,7 +49,6 @@ export const disableOtpkey = endpoint({
   },
 });
 
-/** Sets the time in which OTPs of an OTP key are accepted (A10). */
 export const setValidity = endpoint({
   ...ofKey,
   routes: ["POST /otpkeys/{prefix}/validity"],
@@ -76,7 +73,6 @@ const issued = z
   })
   .meta({ id: "TemporaryCode" });
 
-/** Disables a lost OTP key and issues a code in place of its OTPs (A21). */
 export const issueTemporaryCode = endpoint({
   ...ofKey,
   routes: ["POST /otpkeys/{prefix}/temporary-code"],
@@ -112,7 +108,6 @@ export const issueTemporaryCode = endpoint({
   },
 });
 
-/** Revokes the temporary code of an OTP key. */
 export const revokeTemporaryCode = endpoint({
   ...ofKey,
   routes: ["DELETE /otpkeys/{prefix}/temporary-code", "POST /otpkeys/{prefix}/temporary-code/delete"],

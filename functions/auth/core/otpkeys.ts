@@ -12,7 +12,6 @@ import { assignment, ofKey, ofKeys, ofUserKey, ofUserKeys, optionalFlag } from "
 import { listReply, notFromLink, otherParameters, pageSize, pastTime, requirePast } from "../paging.ts";
 import { noContentAfter, otpkeySummary, otpkeyView, toOtpkeyView } from "../views.ts";
 
-/** Assigns an OTP key (specification section 4). */
 export const assignOtpkey = endpoint({
   ...ofUserKeys,
   routes: ["POST /users/{user}/otpkeys", "POST /user/{user}/otpkeys"],
@@ -31,7 +30,6 @@ export const assignOtpkey = endpoint({
     noContentAfter(manage.assignGivenKey(params.user, body.otpkey, context)),
 });
 
-/** Lists the prefixes of a user's OTP keys (A10). */
 export const listUserOtpkeys = endpoint({
   ...ofUserKeys,
   routes: ["GET /users/{user}/otpkeys", "GET /user/{user}/otpkeys"],
@@ -46,7 +44,6 @@ export const listUserOtpkeys = endpoint({
   },
 });
 
-/** Returns an OTP key (specification section 4). */
 export const getOtpkey = endpoint({
   ...ofKey,
   routes: ["GET /otpkeys/{prefix}"],
@@ -57,7 +54,6 @@ export const getOtpkey = endpoint({
   handle: ({ params }, context: AuthContext, { caller }) => view(params, caller, context),
 });
 
-/** Returns an OTP key of a user; 404 if it is not assigned to the user (specification section 4, rule 1). */
 export const getUserOtpkey = endpoint({
   ...ofUserKey,
   routes: ["GET /users/{user}/otpkeys/{prefix}", "GET /user/{user}/otpkeys/{prefix}"],
@@ -91,7 +87,6 @@ async function view(
   });
 }
 
-/** Unassigns an OTP key; the key itself does not change (specification section 4, rule 2). */
 export const unassignOtpkey = endpoint({
   ...ofUserKey,
   routes: [
@@ -109,7 +104,6 @@ export const unassignOtpkey = endpoint({
     noContentAfter(manage.unassignKey(user, prefix, context)),
 });
 
-/** Deletes an OTP key, its data and every assignment (specification section 4, rule 3). */
 export const deleteOtpkey = endpoint({
   ...ofKey,
   routes: ["DELETE /otpkeys/{prefix}", "POST /otpkeys/{prefix}/delete"],
@@ -141,7 +135,6 @@ const query = z.object({
   unused_since: pastTime("Only otpkeys that were created before this time and have had no valid OTP since."),
 });
 
-/** Lists OTP keys, all or filtered (A10, A11). */
 export const listOtpkeys = endpoint({
   ...ofKeys,
   routes: ["GET /otpkeys"],

@@ -16,10 +16,6 @@ const issued = z
   })
   .meta({ id: "PasswordCode" });
 
-/**
- * Sets a user's password and ends the user's sessions (specification section 4), or issues a one-time code with which
- * the user sets one (A24).
- */
 export const resetPassword = endpoint({
   ...ofUser,
   routes: ["POST /users/{user}/reset"],
@@ -58,7 +54,6 @@ export const resetPassword = endpoint({
   },
 });
 
-/** Reports separately whether a password and an OTP are the user's (specification section 4). */
 export const validateUser = endpoint({
   ...ofUser,
   routes: ["POST /users/{user}/validate", "GET /users/{user}/validate"],
@@ -80,7 +75,6 @@ export const validateUser = endpoint({
   },
 });
 
-/** Disables a user (A10). */
 export const disableUser = endpoint({
   ...ofUser,
   routes: ["POST /users/{user}/disable"],
@@ -93,7 +87,6 @@ export const disableUser = endpoint({
   handle: ({ params }, context: AuthContext) => noContentAfter(access.setUserEnabled(params.user, false, context)),
 });
 
-/** Enables a disabled user. */
 export const enableUser = endpoint({
   ...ofUser,
   routes: ["POST /users/{user}/enable"],
@@ -104,7 +97,6 @@ export const enableUser = endpoint({
   handle: ({ params }, context: AuthContext) => noContentAfter(access.setUserEnabled(params.user, true, context)),
 });
 
-/** Ends all sessions of a user (A10). */
 export const endSessions = endpoint({
   ...ofUser,
   routes: ["POST /users/{user}/sessions/delete"],
@@ -126,7 +118,6 @@ const lock = z
   })
   .meta({ id: "Lock" });
 
-/** Returns the failed and the running attempts of a username. Unknown usernames can be locked too (A10). */
 export const getLock = endpoint({
   ...ofUser,
   routes: ["GET /users/{user}/lock"],
@@ -147,7 +138,6 @@ export const getLock = endpoint({
   },
 });
 
-/** Ends the lock of a username, also of an unknown one, because that can be locked too (A10). */
 export const unlockUser = endpoint({
   ...ofUser,
   routes: ["POST /users/{user}/unlock"],

@@ -20,7 +20,6 @@ const body = z.object({
   must_change: mustChangeField,
 });
 
-/** Creates a user (specification section 4). */
 export const createUser = endpoint({
   ...ofUsers,
   routes: ["POST /users"],
@@ -79,7 +78,6 @@ const query = z
   })
   .describe("Every other parameter is an attribute's key with its value.");
 
-/** Lists users, all or filtered (specification section 4). */
 export const listUsers = endpoint({
   ...ofUsers,
   routes: ["GET /users"],
@@ -124,7 +122,6 @@ export const listUsers = endpoint({
   },
 });
 
-/** Returns a user (specification section 4). */
 export const getUser = endpoint({
   ...ofUser,
   routes: ["GET /users/{user}"],
@@ -140,7 +137,6 @@ export const getUser = endpoint({
   },
 });
 
-/** Renames a user and ends the user's sessions (A3). */
 export const renameUser = endpoint({
   ...ofUser,
   routes: ["POST /users/{user}/rename"],
@@ -159,7 +155,6 @@ export const renameUser = endpoint({
   },
 });
 
-/** Deletes a user (specification section 4). */
 export const deleteUser = endpoint({
   ...ofUser,
   routes: ["DELETE /users/{user}", "POST /users/{user}/delete"],

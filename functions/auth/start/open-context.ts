@@ -1,4 +1,4 @@
-import { createValidationClient } from "../../../lib/auth/otpkeys/kinds/remote.ts";
+import { createOtpValidation } from "../../../lib/auth/otpkeys/kinds/remote.ts";
 import { createPasswordHasher } from "../../../lib/auth/passwords/password-hash.ts";
 import { authLimits, toAuthRules } from "../../../lib/auth/rules.ts";
 import { createDeviceTokens } from "../../../lib/auth/sessions/device-token.ts";
@@ -19,13 +19,12 @@ export function openAuthContext(deployment: Deployment, settings: AuthSettings):
   const keyedHash = createKeyedHash(pepper);
   const limits = { ...authLimits, ...deployment.limits };
   const maxConcurrent = Math.min(cores, limits.hashingThreads);
-  const { OTP_VALIDATION_CLIENT_ID: clientId, IMPORTED_HASHES_UNTIL: importedUntil } = settings;
   return {
     ...authStore(deployment.tables, { now, random, sleep, log, keyedHash }),
     keyedHash,
     hasher: createPasswordHasher({
       pepper,
-      importedUntil,
+      importedUntil: settings.IMPORTED_HASHES_UNTIL,
       random,
       now,
       maxConcurrent,
@@ -35,22 +34,17 @@ export function openAuthContext(deployment: Deployment, settings: AuthSettings):
     sealer,
     deviceTokens: createDeviceTokens(pepper, "device tokens"),
     changeTokens: createDeviceTokens(pepper, "password change tokens"),
-    otpPeers:
-      clientId === undefined
-        ? {}
-        : {
-            validation: createValidationClient({
-              urls: settings.OTP_VALIDATION_URLS,
-              clientId,
-              key: async () => new Uint8Array(Buffer.from(await validationKey(), "base64")),
-              fetch,
-              now,
-              random,
-              sleep,
-              timeLimitMs: limits.validationCallMs,
-              totalTimeLimitMs: limits.validationTotalMs,
-            }),
-          },
+    validateOtp: createOtpValidation({
+      urls: settings.OTP_VALIDATION_URLS,
+      clientId: settings.OTP_VALIDATION_CLIENT_ID ?? "",
+      key: async () => new Uint8Array(Buffer.from(await validationKey(), "base64")),
+      fetch,
+      now,
+      random,
+      sleep,
+      timeLimitMs: limits.validationCallMs,
+      totalTimeLimitMs: limits.validationTotalMs,
+    }),
     rules: toAuthRules(settings, limits),
     log,
     now,

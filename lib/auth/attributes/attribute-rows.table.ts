@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { checkVersion, jsonColumn, parseRow, RowError } from "../../platform/tables/row-columns.ts";
+import { checkVersion, jsonColumn, parseRow } from "../../platform/tables/row-columns.ts";
 import type { Row } from "../../platform/tables/tables.ts";
 import { schemaVersion } from "../storage/tables.table.ts";
 import type { Attributes } from "./attributes.ts";
@@ -7,46 +7,26 @@ import type { Attributes } from "./attributes.ts";
 /** Row of all attributes of a user or an OTP key, in the owner's partition. */
 export const attributesRow = "attributes";
 
-/** Maximum length of a column, in UTF-16 units. */
-const columnLength = 32_768;
+const valueColumn = (index: number): string => `value${index}`;
 
-const keysSchema = z.lazy(() => z.array(z.tuple([z.string(), z.int().nonnegative()])));
+const textsSchema = z.lazy(() => z.array(z.string()));
 
 /**
- * Returns the columns of attributes: `keys` has each key with the length of its value, and `values0`, `values1`, …
- * have the values one after another. As JSON, attributes of the maximum size could exceed the size of a row, because
- * some characters are escaped.
+ * Returns the columns of attributes: `keys`, and `value0`, `value1`, … in the same order. A value has a column of its
+ * own, because one of the maximum length fills a column, and JSON would escape some characters.
  */
-export function attributeColumns(attributes: Attributes): Record<string, string | number> {
-  const entries = Object.entries(attributes);
-  const columns: Record<string, string | number> = {
-    schema: schemaVersion,
-    keys: JSON.stringify(entries.map(([key, value]) => [key, value.length])),
-  };
-  const values = entries.map(([, value]) => value).join("");
-  for (let start = 0, count = 0; start < values.length; count++) {
-    const end = start + columnLength;
-    // A column must be well-formed, so it does not end within a surrogate pair.
-    const isWithinPair = (values.charCodeAt(end - 1) & 0xfc00) === 0xd800;
-    const part = values.slice(start, isWithinPair ? end - 1 : end);
-    columns[`values${count}`] = part;
-    start += part.length;
-  }
-  return columns;
-}
+export const attributeColumns = (attributes: Attributes): Record<string, string | number> => ({
+  schema: schemaVersion,
+  keys: JSON.stringify(Object.keys(attributes)),
+  ...Object.fromEntries(Object.values(attributes).map((value, index) => [valueColumn(index), value])),
+});
 
 /** Returns the attributes of a row; none if there is no row. Throws a `RowError` for one that cannot be read. */
 export function attributesIn(row: Row | undefined): Attributes {
   if (row === undefined) return {};
   checkVersion("attributes", row, schemaVersion);
-  const keys = parseRow("attributes", row, keysSchema, jsonColumn("attributes", row, "keys"));
-  let values = "";
-  for (let count = 0; typeof row[`values${count}`] === "string"; count++) values += row[`values${count}`];
-  let start = 0;
-  const entries = keys.map(([key, length]) => {
-    start += length;
-    return [key, values.slice(start - length, start)] as const;
-  });
-  if (start !== values.length) throw new RowError("attributes", row, "keys (length)");
-  return Object.fromEntries(entries);
+  const keys = parseRow("attributes", row, textsSchema, jsonColumn("attributes", row, "keys"));
+  const columns = keys.map((_, index) => row[valueColumn(index)]);
+  const values = parseRow("attributes", row, textsSchema, columns);
+  return Object.fromEntries(keys.map((key, index) => [key, values[index] ?? ""]));
 }

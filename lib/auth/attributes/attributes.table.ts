@@ -6,8 +6,7 @@ import { readKeyRows } from "../otpkeys/key-rows.table.ts";
 import { attributeHint, readHint, removeHint, sendNotices, writeHint } from "../storage/hints.table.ts";
 import { type AuthTables, replaceRow } from "../storage/tables.table.ts";
 import type { AttributeOwner } from "../store.ts";
-import { locateUser, matchesUserRef, readUser } from "../users/names.table.ts";
-import { readUserRows, userIn } from "../users/user-rows.table.ts";
+import { readRowsOf } from "../users/names.table.ts";
 import { attributeColumns, attributesIn, attributesRow } from "./attribute-rows.table.ts";
 import { type Attributes, attributeOf, withAttribute, withoutAttribute } from "./attributes.ts";
 
@@ -38,22 +37,13 @@ interface Found {
 
 /** Returns undefined if there is no such owner, or if the OTP key is not assigned to the user. */
 async function findRow(tables: AuthTables, { user: userRef, prefix }: AttributeOwner): Promise<Found | undefined> {
-  if (prefix === undefined) {
-    const id = await locateUser(tables, userRef);
-    if (id === undefined) return undefined;
-    const { user, attributes } = await readUserRows(tables, id);
-    const own = userIn(user)?.value;
-    if (own === undefined || attributes === undefined || !matchesUserRef(userRef, own)) return undefined;
-    return { table: tables.users, row: attributes, userId: id };
+  if (prefix !== undefined) {
+    const row = (await readKeyRows(tables, prefix, userRef))?.attributes;
+    return row && { table: tables.otpkeys, row };
   }
-  const [user, { key, attributes }] = await Promise.all([
-    userRef && readUser(tables, userRef),
-    readKeyRows(tables, prefix),
-  ]);
-  if (key === undefined || attributes === undefined) return undefined;
-  const isAssigned =
-    userRef === undefined || user?.value.otpkeys.some(each => each.prefix === prefix && each.id === key.id);
-  return isAssigned ? { table: tables.otpkeys, row: attributes } : undefined;
+  const found = await readRowsOf(tables, userRef);
+  const row = found?.rows.attributes;
+  return found && row && { table: tables.users, row, userId: found.user.id };
 }
 
 /**

@@ -1,7 +1,8 @@
 import { invalidRequest, type Problem } from "../../platform/fault.ts";
 import { maxAssignedKeys } from "../store.ts";
 import type { UserRef } from "../users/username.ts";
-import type { KeyDraft, Prepared } from "./kinds/contract.ts";
+import type { KeyDraft, PreparedKey } from "./kinds/contract.ts";
+import { draftProblems } from "./kinds/draft-problems.ts";
 import { type OtpKindName, otpKind } from "./kinds/kinds.ts";
 import { adminRequired, unusedParameters } from "./manage-otpkeys.ts";
 import { type Validity, validityProblems } from "./otpkey-access.ts";
@@ -27,16 +28,12 @@ export interface ImportedKey extends KeyDraft {
 /** What can be checked of an import without the stored OTP key. */
 type ImportDraft = KeyDraft & Pick<ImportedKey, "kind" | "validity">;
 
-const prepare = ({ kind, ...draft }: ImportDraft): Prepared =>
-  kind === undefined ? { ok: true, parameters: unusedParameters } : otpKind(kind).prepare(draft);
-
 /** Returns every problem of an import that does not depend on what is stored. */
-export function importProblems(imported: ImportDraft): readonly Problem[] {
-  const prepared = prepare(imported);
-  const ofDraft = prepared.ok ? [] : prepared.problems;
+export function importProblems({ kind, validity, ...draft }: ImportDraft): readonly Problem[] {
+  const ofDraft = kind === undefined ? [] : draftProblems(draft, otpKind(kind).rules);
   return [
     ...ofDraft.map(({ field, reason }) => ({ path: field === "privateId" ? "private_id" : field, reason })),
-    ...validityProblems(imported.validity),
+    ...validityProblems(validity),
   ];
 }
 
@@ -45,18 +42,12 @@ export function importProblems(imported: ImportDraft): readonly Problem[] {
  * `invalid` with every problem, `forbidden` for a replacement that is not allowed.
  * @param owned prefixes of the OTP keys of the user whom the import names; undefined if there is no such user
  */
-export function prepareImport(
-  imported: ImportedKey,
-  owned: ReadonlySet<string> | undefined,
-): Extract<Prepared, { readonly ok: true }> {
-  if (imported.replace && !imported.mayTakeOver) throw adminRequired("To use `replace`");
-  const prepared = prepare(imported);
-  const problems = [
-    ...importProblems(imported),
-    ...(imported.owner === undefined ? [] : ownerProblems(owned, imported.prefix)),
-  ];
-  if (!prepared.ok || problems.length > 0) throw invalidRequest(problems);
-  return prepared;
+export function prepareImport(imported: ImportedKey, owned: ReadonlySet<string> | undefined): PreparedKey {
+  const { kind, owner, prefix, replace, mayTakeOver } = imported;
+  if (replace && !mayTakeOver) throw adminRequired("To use `replace`");
+  const problems = [...importProblems(imported), ...(owner === undefined ? [] : ownerProblems(owned, prefix))];
+  if (problems.length > 0) throw invalidRequest(problems);
+  return kind === undefined ? { parameters: unusedParameters } : otpKind(kind).prepare(imported);
 }
 
 export const unknownUsername: Problem = { path: "username", reason: "is not the name of a user" };

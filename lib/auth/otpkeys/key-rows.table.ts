@@ -3,6 +3,8 @@ import { rowColumns } from "../../platform/tables/row-columns.ts";
 import type { Row } from "../../platform/tables/tables.ts";
 import { type AuthTables, byRowKey, type OwnRows, schemaVersion } from "../storage/tables.table.ts";
 import { type OtpKey, otpKeySchema } from "../store.ts";
+import { readUser } from "../users/names.table.ts";
+import type { UserRef } from "../users/username.ts";
 
 export const keyRow = "key";
 
@@ -18,6 +20,20 @@ export const keyIn = (row: Row): Stored<OtpKey> => ({
   version: row.etag,
 });
 
-/** Reads the rows of an OTP key without those of its holders, which sort after them. */
-export const readKeyRows = async ({ otpkeys }: AuthTables, prefix: string): Promise<OwnRows> =>
-  byRowKey(await Array.fromAsync(otpkeys.query({ partitionKey: prefix, before: `${keyRow}:` })));
+/**
+ * Reads the rows of an OTP key without those of its holders, which sort after them. Returns undefined if there is no
+ * such key, or if it is not assigned to the user `of`.
+ */
+export async function readKeyRows(
+  tables: AuthTables,
+  prefix: string,
+  of?: UserRef,
+): Promise<(OwnRows & { readonly key: Row }) | undefined> {
+  const [user, rows] = await Promise.all([
+    of && readUser(tables, of),
+    Array.fromAsync(tables.otpkeys.query({ partitionKey: prefix, before: `${keyRow}:` })),
+  ]);
+  const { key, attributes } = byRowKey(rows);
+  const isAssigned = user?.value.otpkeys.some(each => each.prefix === prefix && each.id === key?.id);
+  return key && (of === undefined || isAssigned) ? { key, ...(attributes && { attributes }) } : undefined;
+}

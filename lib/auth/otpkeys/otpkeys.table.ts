@@ -17,7 +17,6 @@ import {
   schemaVersion,
 } from "../storage/tables.table.ts";
 import type { KeyHolders, NewOtpKey, OtpKey, OtpKeyFilter, Range } from "../store.ts";
-import { readUser } from "../users/names.table.ts";
 import type { UserRef } from "../users/username.ts";
 import { addAssignment, removeAssignment } from "./assignments.table.ts";
 import { keyIn, keyRow, otpKeyColumns, readKeyRows } from "./key-rows.table.ts";
@@ -72,11 +71,8 @@ export function otpKeyTable(tables: AuthTables) {
       prefix: string,
       of?: UserRef,
     ): Promise<{ readonly key: Stored<OtpKey>; readonly attributes: Attributes } | undefined> {
-      const [user, rows] = await Promise.all([of && readUser(tables, of), readKeyRows(tables, prefix)]);
-      const key = rows.key && keyIn(rows.key);
-      if (key === undefined) return undefined;
-      const isAssigned = user?.value.otpkeys.some(each => each.prefix === prefix && each.id === key.value.id);
-      return of === undefined || isAssigned ? { key, attributes: attributesIn(rows.attributes) } : undefined;
+      const rows = await readKeyRows(tables, prefix, of);
+      return rows && { key: keyIn(rows.key), attributes: attributesIn(rows.attributes) };
     },
 
     /**

@@ -2,7 +2,6 @@ import { Fault } from "../../platform/fault.ts";
 import { conflict, retryOnConflict, type Stored } from "../../platform/stored.ts";
 import { plus } from "../../platform/time.ts";
 import type { AuthDeps } from "../deps.ts";
-import type { RemoteKind } from "../otpkeys/kinds/contract.ts";
 import { secretContext, secretFromText } from "../otpkeys/kinds/key-secret.ts";
 import { otpKind } from "../otpkeys/kinds/kinds.ts";
 import { possiblePrefixes, splitOtp } from "../otpkeys/kinds/split-otp.ts";
@@ -129,7 +128,7 @@ async function decide(code: string, key: OtpKey, queried: Queried, deps: AuthDep
   const kind = key.kind && otpKind(key.kind);
   if (kind?.checkedBy === "validation-server") {
     // As the key sent it: an OTP that is typed again under another keyboard layout is the same OTP.
-    const result = queried.get(key.id) ?? (await spendAndQuery(key.prefix + code, key.prefix, kind, deps));
+    const result = queried.get(key.id) ?? (await spendAndQuery(key.prefix + code, key.prefix, deps));
     queried.set(key.id, result);
     // The counter does not change, but the row is written: the write fails if the key was disabled during the query.
     return result.outcome === "valid" ? { ...result, nextState: key.parameters.state } : result;
@@ -143,11 +142,10 @@ async function decide(code: string, key: OtpKey, queried: Queried, deps: AuthDep
 async function spendAndQuery(
   otp: string,
   prefix: string,
-  kind: RemoteKind,
-  { otpkeys, otpPeers, now, rules, log }: AuthDeps,
+  { otpkeys, validateOtp, now, rules, log }: AuthDeps,
 ): Promise<CodeDecision> {
   if (!(await otpkeys.spendOtp(prefix, hashOf(otp), plus(now(), rules.spentOtpMs)))) return { outcome: "replayed" };
-  const { outcome, detail } = await kind.query(otp, otpPeers);
+  const { outcome, detail } = await validateOtp(otp);
   log.info("otp_validation", { prefix, outcome, detail });
   return { outcome };
 }

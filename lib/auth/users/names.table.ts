@@ -4,9 +4,16 @@ import { touchRow } from "../../platform/tables/row-batches.ts";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
 import type { Row } from "../../platform/tables/tables.ts";
 import { sendNotices } from "../storage/hints.table.ts";
-import { type AuthTables, idKey, namePartition, nameRow, schemaVersion } from "../storage/tables.table.ts";
+import {
+  type AuthTables,
+  idKey,
+  namePartition,
+  nameRow,
+  type OwnRows,
+  schemaVersion,
+} from "../storage/tables.table.ts";
 import type { User } from "../store.ts";
-import { goneColumns, isGone, userIn, userRow } from "./user-rows.table.ts";
+import { goneColumns, isGone, readUserRows, userIn, userRow } from "./user-rows.table.ts";
 import { foldUsername, type UserRef } from "./username.ts";
 
 const nameSchema = () =>
@@ -127,4 +134,16 @@ export async function endPendingWrites(tables: AuthTables, id: number, row: Row 
   await sendNotices(tables, [{ id }]);
   const gone = { partitionKey: idKey(id), rowKey: userRow, ...goneColumns.toColumns({ gone: true }) };
   return (await tables.users.insert(gone)) !== undefined;
+}
+
+/** Reads the rows of the user of a reference. Returns undefined if there is no such user. */
+export async function readRowsOf(
+  tables: AuthTables,
+  userRef: UserRef,
+): Promise<{ readonly user: User; readonly rows: OwnRows } | undefined> {
+  const id = await locateUser(tables, userRef);
+  if (id === undefined) return undefined;
+  const rows = await readUserRows(tables, id);
+  const user = userIn(rows.user)?.value;
+  return user && matchesUserRef(userRef, user) ? { user, rows } : undefined;
 }

@@ -10,18 +10,9 @@ import type { Range, User, UserFilter, UserView } from "../store.ts";
 import { changeUsername } from "./change-username.table.ts";
 import { insertUser, type NewUser } from "./insert-user.table.ts";
 import { listUsers } from "./list-users.table.ts";
-import { locateUser, matchesUserRef, readUser } from "./names.table.ts";
+import { locateUser, readRowsOf, readUser } from "./names.table.ts";
 import { removeUser } from "./remove-user.table.ts";
-import {
-  lastLoginIn,
-  loginColumns,
-  loginRow,
-  readUserRows,
-  replaceUser,
-  rowOf,
-  userIn,
-  userRow,
-} from "./user-rows.table.ts";
+import { lastLoginIn, loginColumns, loginRow, replaceUser, rowOf, userRow } from "./user-rows.table.ts";
 import type { Username, UserRef } from "./username.ts";
 
 /** What may change in the write that gives a user a new epoch. */
@@ -41,11 +32,9 @@ export function userTable(tables: AuthTables) {
     findNone: async (text: string): Promise<undefined> => void (await users.get(nonePartition(text), userRow)),
 
     async view(userRef: UserRef): Promise<UserView | undefined> {
-      const id = await locateUser(tables, userRef);
-      if (id === undefined) return undefined;
-      const rows = await readUserRows(tables, id);
-      const user = userIn(rows.user)?.value;
-      if (user === undefined || !matchesUserRef(userRef, user)) return undefined;
+      const found = await readRowsOf(tables, userRef);
+      if (found === undefined) return undefined;
+      const { user, rows } = found;
       return {
         ...user,
         otpkeys: user.otpkeys.map(({ prefix }) => prefix),

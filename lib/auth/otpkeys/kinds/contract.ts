@@ -82,23 +82,35 @@ export interface KeyDraft {
   readonly drift?: number | undefined;
 }
 
-/** A field of an import that a kind refuses. */
-export interface DraftProblem {
-  readonly field: keyof KeyDraft;
-  /** The rest of a sentence that begins with the field. Never quotes the value. */
-  readonly reason: string;
+interface Bounds {
+  readonly min: number;
+  readonly max: number;
 }
 
-/** What an import stores of an OTP key, or every field that is refused. */
-export type Prepared =
-  | { readonly ok: true; readonly parameters: KeyParameters; readonly secret?: KeySecret }
-  | { readonly ok: false; readonly problems: readonly DraftProblem[] };
+/** What a kind allows in an import. Fields without a rule are not of the kind. */
+export interface DraftRules {
+  /** Bounds of the length in bytes. A secret, and a private id, that the kind has is required. */
+  readonly secret?: Bounds;
+  readonly privateId?: Bounds;
+  readonly digits?: readonly number[];
+  readonly period?: readonly number[];
+  readonly algorithm?: readonly TotpAlgorithm[];
+  readonly counter?: Bounds;
+  readonly drift?: Bounds;
+}
+
+/** What is stored of an imported OTP key. */
+export interface PreparedKey {
+  readonly parameters: KeyParameters;
+  readonly secret?: KeySecret;
+}
 
 interface Kind {
   /** All formats that codes of this kind can have. */
   readonly codeFormats: readonly CodeFormat[];
-  /** Checks imported fields and fills in defaults. */
-  prepare(draft: KeyDraft): Prepared;
+  readonly rules: DraftRules;
+  /** Returns what is stored of a draft that keeps the rules, with the defaults. */
+  prepare(draft: KeyDraft): PreparedKey;
 }
 
 /** A kind whose codes this service checks, by the OTP key's secret and state. */
@@ -123,20 +135,7 @@ export interface LocalKind extends Kind {
   ): KeyState;
 }
 
-/** A kind whose OTPs validation servers check. The caller marks an OTP as spent before it calls `query`. */
+/** A kind whose OTPs validation servers check, by `validateOtp`. The OTP is marked as spent before. */
 export interface RemoteKind extends Kind {
   readonly checkedBy: "validation-server";
-  query(otp: string, peers: OtpPeers): Promise<ValidationResult>;
-}
-
-/** External systems that kinds may call; absent if not configured. */
-export interface OtpPeers {
-  /** Client of the validation servers, by the validation protocol 2.0. */
-  readonly validation?: {
-    /**
-     * Checks an OTP. Failures of the servers give `unavailable`, listed in `detail`. Rejects if the client key cannot
-     * be read.
-     */
-    validate(otp: string): Promise<ValidationResult>;
-  };
 }

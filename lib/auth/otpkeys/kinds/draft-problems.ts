@@ -1,26 +1,16 @@
-import type { DraftProblem, KeyDraft } from "./contract.ts";
-
-interface Bounds {
-  readonly min: number;
-  readonly max: number;
-}
-
-/** What a kind allows. Fields without a rule are not of the kind. */
-export interface DraftRules {
-  /** Bounds of the length in bytes. A secret, and a private id, that the kind has is required. */
-  readonly secret?: Bounds;
-  readonly privateId?: Bounds;
-  readonly digits?: readonly number[];
-  readonly period?: readonly number[];
-  readonly algorithm?: readonly string[];
-  readonly counter?: Bounds;
-  readonly drift?: Bounds;
-}
+import type { DraftRules, KeyDraft } from "./contract.ts";
 
 const fields = ["secret", "privateId", "digits", "period", "algorithm", "counter", "drift"] as const;
 
-/** Returns the problems of a draft. */
-export const draftProblems = (draft: KeyDraft, rules: DraftRules): DraftProblem[] =>
+/** A field of an import that a kind refuses. */
+interface DraftProblem {
+  readonly field: keyof KeyDraft;
+  /** The rest of a sentence that begins with the field. Never quotes the value. */
+  readonly reason: string;
+}
+
+/** Returns the problems of a draft by the rules of its kind. */
+export const draftProblems = (draft: KeyDraft, rules: DraftRules): readonly DraftProblem[] =>
   fields.flatMap(field => {
     const reason = reasonOf(field, draft[field], rules[field]);
     return reason === undefined ? [] : [{ field, reason }];

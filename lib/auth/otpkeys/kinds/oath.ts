@@ -5,15 +5,15 @@ import type { Instant } from "../../../platform/time.ts";
 import {
   type CodeFormat,
   type Decision,
+  type DraftRules,
   type KeyDraft,
   type KeyParameters,
   type KeyState,
   type LocalKind,
-  type Prepared,
+  type PreparedKey,
   type TotpAlgorithm,
   totpAlgorithms,
 } from "./contract.ts";
-import { type DraftRules, draftProblems } from "./draft-problems.ts";
 
 const lengths = [6, 7, 8];
 
@@ -57,22 +57,13 @@ const nodeCrypto: CryptoPlugin = {
   },
 };
 
-/**
- * Checks an imported OATH key and adds the defaults: 6 digits, counter 0.
- * @param rules the allowed time steps, hash functions and clock drifts of the kind
- */
-function prepareOath(draft: KeyDraft, rules: DraftRules): Prepared {
-  const problems = draftProblems(draft, { secret: secretBytes, digits: lengths, counter, ...rules });
-  if (problems.length > 0 || draft.secret === undefined) return { ok: false, problems };
-  return {
-    ok: true,
-    secret: { secret: draft.secret },
-    parameters: {
-      digits: draft.digits ?? 6,
-      state: { counter: draft.counter ?? 0, ...omitUndefined({ drift: draft.drift }) },
-    },
-  };
-}
+const oathRules: DraftRules = { secret: secretBytes, digits: lengths, counter };
+
+/** Returns what is stored of an imported OATH key, with the defaults: 6 digits, counter 0. */
+const prepareOath = ({ secret, digits = 6, counter = 0, drift }: KeyDraft): PreparedKey => ({
+  parameters: { digits, state: { counter, ...omitUndefined({ drift }) } },
+  ...(secret && { secret: { secret } }),
+});
 
 const hashes = { SHA1: "sha1", SHA256: "sha256", SHA512: "sha512" } as const;
 
@@ -106,7 +97,8 @@ export const hotp: LocalKind = {
   checkedBy: "authentication-server",
   isGuessable: true,
   codeFormats: oathCodeFormats,
-  prepare: draft => prepareOath(draft, {}),
+  rules: oathRules,
+  prepare: prepareOath,
   decide({ secret: { secret }, parameters }, code, { windows }): Decision {
     const { counter, resync } = parameters.state;
     const find = (from: number, to = from) => findMovingFactor({ secret }, code, from, to);
@@ -146,15 +138,11 @@ export const totp: LocalKind = {
   checkedBy: "authentication-server",
   isGuessable: true,
   codeFormats: oathCodeFormats,
+  rules: { ...oathRules, period: periods, algorithm: totpAlgorithms, drift: { min: -maxDrift, max: maxDrift } },
   prepare(draft) {
-    const prepared = prepareOath(draft, {
-      period: periods,
-      algorithm: totpAlgorithms,
-      drift: { min: -maxDrift, max: maxDrift },
-    });
-    if (!prepared.ok) return prepared;
+    const { parameters, ...secret } = prepareOath(draft);
     const { period = defaultPeriod, algorithm = defaultAlgorithm } = draft;
-    return { ...prepared, parameters: { ...prepared.parameters, period, algorithm } };
+    return { ...secret, parameters: { ...parameters, period, algorithm } };
   },
   decide({ secret: { secret }, parameters }, code, { now, windows }): Decision {
     const { resync, ...kept } = parameters.state;

@@ -2,22 +2,14 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import * as z from "zod";
 import { callPeer, type PeerTools } from "../../../platform/call-peer.ts";
 import { PeerFailure } from "../../../platform/peer-failure.ts";
-import type { OtpPeers, RemoteKind, ValidationResult } from "./contract.ts";
-import { draftProblems } from "./draft-problems.ts";
+import type { RemoteKind, ValidationResult } from "./contract.ts";
 
 /** OTPs that validation servers check, because only they have the OTP key's secret (A7). */
 export const remote: RemoteKind = {
   checkedBy: "validation-server",
   codeFormats: [{ length: 32, alphabet: "modhex" }],
-  prepare(draft) {
-    const problems = draftProblems(draft, {});
-    return problems.length > 0 ? { ok: false, problems } : { ok: true, parameters: { state: { counter: 0 } } };
-  },
-  async query(otp, { validation }) {
-    return (
-      (await validation?.validate(otp)) ?? { outcome: "unavailable", detail: "no validation server is configured" }
-    );
-  },
+  rules: {},
+  prepare: () => ({ parameters: { state: { counter: 0 } } }),
 };
 
 interface ValidationOptions extends PeerTools {
@@ -46,30 +38,32 @@ const outcomesByStatus: ReadonlyMap<string, "replayed" | "invalid"> = new Map([
 const peer = "validation server";
 const operation = "verify";
 
-export function createValidationClient(options: ValidationOptions): Required<OtpPeers>["validation"] {
+/**
+ * Returns a function that checks an OTP at the validation servers, by the validation protocol 2.0. Failures of the
+ * servers give `unavailable`, listed in `detail`. It rejects if the client key cannot be read.
+ */
+export function createOtpValidation(options: ValidationOptions): (otp: string) => Promise<ValidationResult> {
   const { urls, clientId, totalTimeLimitMs } = options;
   const access = { ...options, peer, maxResponseBytes: 8192 };
-  return {
-    async validate(otp) {
-      // The same nonce for all servers: servers of one pool can then distinguish a repeated request from a replayed
-      // OTP.
-      const nonce = Buffer.from(options.random(16)).toString("hex");
-      const key = await options.key();
-      const query = { id: clientId, nonce, otp };
-      const response = z.string().transform(text => verdictOf(text, key, { otp, nonce }));
-      const signal = AbortSignal.timeout(totalTimeLimitMs);
-      const failures: string[] = [];
-      for (const server of urls) {
-        const { host } = new URL(server);
-        const url = addressOf(server, { ...query, h: signatureOf(query, key) });
-        const result = signal.aborted
-          ? "not called: timed out"
-          : await callPeer(access, { operation, method: "GET", url, reads: "text", response, signal }).catch(reasonOf);
-        if (typeof result !== "string") return { ...result, detail: `${host}: ${result.detail}` };
-        failures.push(`${host}: ${result}`);
-      }
-      return { outcome: "unavailable", detail: failures.join("; ") };
-    },
+  return async otp => {
+    if (urls.length === 0) return { outcome: "unavailable", detail: "no validation server is configured" };
+    // The same nonce for all servers: servers of one pool can then distinguish a repeated request from a replayed OTP.
+    const nonce = Buffer.from(options.random(16)).toString("hex");
+    const key = await options.key();
+    const query = { id: clientId, nonce, otp };
+    const response = z.string().transform(text => verdictOf(text, key, { otp, nonce }));
+    const signal = AbortSignal.timeout(totalTimeLimitMs);
+    const failures: string[] = [];
+    for (const server of urls) {
+      const { host } = new URL(server);
+      const url = addressOf(server, { ...query, h: signatureOf(query, key) });
+      const result = signal.aborted
+        ? "not called: timed out"
+        : await callPeer(access, { operation, method: "GET", url, reads: "text", response, signal }).catch(reasonOf);
+      if (typeof result !== "string") return { ...result, detail: `${host}: ${result.detail}` };
+      failures.push(`${host}: ${result}`);
+    }
+    return { outcome: "unavailable", detail: failures.join("; ") };
   };
 }
 

@@ -1,6 +1,5 @@
 import { createDecipheriv, timingSafeEqual } from "node:crypto";
 import type { Decision, LocalKind } from "./contract.ts";
-import { draftProblems } from "./draft-problems.ts";
 import { modhexToBytes } from "./encodings.ts";
 
 /** The use counter has 15 bits; the 16th bit is the state of caps lock. */
@@ -16,16 +15,11 @@ export const yubico: LocalKind = {
   checkedBy: "authentication-server",
   isGuessable: false,
   codeFormats: [{ length: 32, alphabet: "modhex" }],
-  prepare(draft) {
-    const problems = draftProblems(draft, {
-      secret: { min: 16, max: 16 },
-      privateId: { min: 6, max: 6 },
-      counter: { min: 0, max: maxUses },
-    });
-    const { secret, privateId, counter = 0 } = draft;
-    if (problems.length > 0 || secret === undefined || privateId === undefined) return { ok: false, problems };
-    return { ok: true, secret: { secret, privateId }, parameters: { state: { counter: counter * sessionsPerUse } } };
-  },
+  rules: { secret: { min: 16, max: 16 }, privateId: { min: 6, max: 6 }, counter: { min: 0, max: maxUses } },
+  prepare: ({ secret, privateId, counter = 0 }) => ({
+    parameters: { state: { counter: counter * sessionsPerUse } },
+    ...(secret && privateId && { secret: { secret, privateId } }),
+  }),
   decide({ secret: { secret, privateId }, parameters }, code): Decision {
     const block = decrypt(secret, modhexToBytes(code));
     const isGenuine =

@@ -80,14 +80,6 @@ describe("POST /core/otpkeys/batch", () => {
     expect(statusesOf(await importing(elements))).toEqual([200, 200, 200]);
   });
 
-  it("imports a secret into an OTP key that has none, and one in Base32", async () => {
-    const [empty, key] = [hotpKey(), hotpKey()];
-    await auth.post("/core/otpkeys", { prefix: empty.prefix });
-    const { secret: _, ...rest } = key.fields;
-    const results = await importing([empty.fields, { ...rest, secret_base32: "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ" }]);
-    expect(statusesOf(results)).toEqual([201, 201]);
-  });
-
   it("reports every problem by index and field, and imports the other elements", async () => {
     const [good, taken] = [hotpKey(), hotpKey()];
     await auth.post("/core/otpkeys", taken.fields);
@@ -190,16 +182,6 @@ describe("POST /core/otpkeys/batch", () => {
       expect(await auth.context.otpkeys.find(key.prefix)).toEqual(before);
     }
     expect(await keysOf(other)).toEqual([]);
-  });
-
-  it("lets an administrator replace a secret, and assign an OTP key that another user has", async () => {
-    const [owner, other] = [await auth.makeUser(), await auth.makeUser()];
-    const key = hotpKey();
-    await importing([{ ...key.fields, username: owner.name }]);
-    const next = { ...hotpKey({ prefix: key.prefix }).fields, replace: true, username: other.name };
-    expect(statusesOf(await importing([next]))).toEqual([200]);
-    expect(await keysOf(other)).toEqual([key.prefix]);
-    expect(auth.events("otpkey_secret_replaced").at(-1)).toMatchObject({ prefix: key.prefix });
   });
 
   it("writes the audit events of the single call, with the token of the caller", async () => {

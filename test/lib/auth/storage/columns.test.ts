@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { attributeColumns, attributesIn } from "../../../../lib/auth/attributes/attribute-rows.table.ts";
 import { otpKeyColumns } from "../../../../lib/auth/otpkeys/key-rows.table.ts";
 import { spentColumns } from "../../../../lib/auth/otpkeys/otpkeys.table.ts";
 import { sessionColumns } from "../../../../lib/auth/sessions/sessions.table.ts";
@@ -48,6 +49,21 @@ describe("every column of the schema of a row", () => {
     await table.upsert({ ...keys, ...convert.toColumns(value) });
     const row = await table.get(keys.partitionKey, keys.rowKey);
     expect(convert.fromRow(row ?? {}, Object.fromEntries(keyed.map(key => [key, value[key]])))).toEqual(value);
+    await table.remove(keys.partitionKey, keys.rowKey);
+  });
+
+  test("comes back as it was written: as many attributes as an owner can have, of any length", async () => {
+    const values = [
+      "",
+      "\n".repeat(32_768),
+      "\u{1f984}".repeat(16_384),
+      ...Array.from({ length: 197 }, (_, n) => `${n}`),
+    ];
+    const attributes = Object.fromEntries(values.map((value, n) => [`key${n}`.padEnd(128, "x"), value]));
+    const keys = { partitionKey: "sample", rowKey: "attributes" };
+    const table = tables.table("spentotps");
+    await table.upsert({ ...keys, ...attributeColumns(attributes), writeId: "w" });
+    expect(attributesIn(await table.get(keys.partitionKey, keys.rowKey))).toEqual(attributes);
     await table.remove(keys.partitionKey, keys.rowKey);
   });
 

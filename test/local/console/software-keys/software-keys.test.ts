@@ -28,7 +28,7 @@ function imported({ kind, secret, privateId, digits, period, algorithm }: Softwa
     period,
     algorithm,
   });
-  if (!prepared.ok || prepared.secret === undefined) throw new Error(JSON.stringify(prepared));
+  if (prepared.secret === undefined) throw new Error(JSON.stringify(prepared));
   return { secret: prepared.secret, parameters: prepared.parameters };
 }
 

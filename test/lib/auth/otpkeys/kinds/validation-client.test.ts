@@ -2,8 +2,9 @@ import { randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { draftProblems } from "../../../../../lib/auth/otpkeys/kinds/draft-problems.ts";
 import { otpKind } from "../../../../../lib/auth/otpkeys/kinds/kinds.ts";
-import { createValidationClient, readSigned, signatureOf } from "../../../../../lib/auth/otpkeys/kinds/remote.ts";
+import { createOtpValidation, readSigned, signatureOf } from "../../../../../lib/auth/otpkeys/kinds/remote.ts";
 import { testTools } from "../../../../support/connector/peer-tools.ts";
 import { deadAddress } from "../../../../support/dead-address.ts";
 
@@ -47,9 +48,9 @@ async function server(answering: Answering): Promise<Server> {
 
 const clientOf = (
   servers: readonly { readonly url: string }[],
-  options: Partial<Parameters<typeof createValidationClient>[0]> = {},
+  options: Partial<Parameters<typeof createOtpValidation>[0]> = {},
 ) =>
-  createValidationClient({
+  createOtpValidation({
     urls: servers.map(({ url }) => url),
     clientId: "87",
     key: async () => key,
@@ -98,8 +99,8 @@ describe("an answer of a validation server", () => {
   it("is asked for by a signed request with our id, the OTP and a nonce of its own each time", async () => {
     const one = await server(statusAnswer("OK"));
     const client = clientOf([one]);
-    await client.validate(otp);
-    await client.validate(otp);
+    await client(otp);
+    await client(otp);
     for (const query of one.asked) {
       const { h, ...rest } = Object.fromEntries(query);
       expect(rest).toEqual({ id: "87", otp, nonce: expect.stringMatching(/^[0-9a-f]{32}$/) });
@@ -123,17 +124,17 @@ describe("an answer of a validation server", () => {
     ["NO_AUTH", "unavailable"],
   ])("%s: %s", async (status, outcome) => {
     const one = await server(statusAnswer(status));
-    expect(await clientOf([one]).validate(otp)).toEqual({ outcome, detail: `${one.host}: ${status}` });
+    expect(await clientOf([one])(otp)).toEqual({ outcome, detail: `${one.host}: ${status}` });
   });
 
   it("says no without naming the request, as servers do that gave up early, but never yes", async () => {
     const no = await server(() => answer({ t: now, status: "BAD_OTP" }));
-    expect(await clientOf([no]).validate(otp)).toMatchObject({ outcome: "invalid" });
+    expect(await clientOf([no])(otp)).toMatchObject({ outcome: "invalid" });
     for (const kept of [["otp"], ["nonce"], []]) {
       const yes = await server(query =>
         answer({ t: now, status: "OK", ...Object.fromEntries([...query].filter(([name]) => kept.includes(name))) }),
       );
-      expect(await clientOf([yes]).validate(otp)).toMatchObject({ outcome: "unavailable" });
+      expect(await clientOf([yes])(otp)).toMatchObject({ outcome: "unavailable" });
     }
   });
 
@@ -160,7 +161,7 @@ describe("an answer of a validation server", () => {
     ["no message", () => "<html>\r\n</html>"],
     ["more than anyone would read", query => `${statusAnswer("OK")(query)}${"\r\n".repeat(10_000)}`],
   ])("with %s says nothing", async (_, answering) => {
-    expect(await clientOf([await server(answering)]).validate(otp)).toMatchObject({ outcome: "unavailable" });
+    expect(await clientOf([await server(answering)])(otp)).toMatchObject({ outcome: "unavailable" });
   });
 
   it.each([204, 301, 400, 500])("with status %i says nothing", async status => {
@@ -168,7 +169,7 @@ describe("an answer of a validation server", () => {
       response.writeHead(status, { location: "http://127.0.0.1:1/" }).end(statusAnswer("OK")(query));
       return undefined;
     });
-    expect(await clientOf([one]).validate(otp)).toEqual({
+    expect(await clientOf([one])(otp)).toEqual({
       outcome: "unavailable",
       detail: `${one.host}: answered ${status}`,
     });
@@ -183,7 +184,7 @@ describe("several validation servers", () => {
     const good = await server(statusAnswer("OK"));
     const spare = await server(statusAnswer("OK"));
     const client = clientOf([dead, broken, good, spare]);
-    expect(await client.validate(otp)).toEqual({ outcome: "valid", detail: `${good.host}: OK` });
+    expect(await client(otp)).toEqual({ outcome: "valid", detail: `${good.host}: OK` });
     expect(broken.asked[0]?.get("nonce")).toBe(good.asked[0]?.get("nonce"));
     expect(spare.asked).toEqual([]);
   });
@@ -191,20 +192,20 @@ describe("several validation servers", () => {
   it.each(["BAD_OTP", "REPLAYED_OTP"])("after %s no other is asked", async status => {
     const first = await server(statusAnswer(status));
     const second = await server(statusAnswer("OK"));
-    expect((await clientOf([first, second]).validate(otp)).outcome).not.toBe("valid");
+    expect((await clientOf([first, second])(otp)).outcome).not.toBe("valid");
     expect(second.asked).toEqual([]);
   });
 
   it("are left when they are silent for the time limit of one", async () => {
     const silent = await server(() => undefined);
     const good = await server(statusAnswer("OK"));
-    expect(await clientOf([silent, good], { timeLimitMs: 5000 }).validate(otp)).toMatchObject({ outcome: "valid" });
+    expect(await clientOf([silent, good], { timeLimitMs: 5000 })(otp)).toMatchObject({ outcome: "valid" });
   });
 
   it("are not asked any more when the time for all is up", async () => {
     const silent = await server(() => undefined);
     const good = await server(statusAnswer("OK"));
-    expect(await clientOf([silent, good], { timeLimitMs: 600_000, totalTimeLimitMs: 50 }).validate(otp)).toEqual({
+    expect(await clientOf([silent, good], { timeLimitMs: 600_000, totalTimeLimitMs: 50 })(otp)).toEqual({
       outcome: "unavailable",
       detail: `${silent.host}: no response; ${good.host}: not called: timed out`,
     });
@@ -213,7 +214,7 @@ describe("several validation servers", () => {
 
   it("are logged on failure without the OTP, which is part of the address", async () => {
     const broken = await server(statusAnswer("BACKEND_ERROR"));
-    const { detail } = await clientOf([dead, broken]).validate(otp);
+    const { detail } = await clientOf([dead, broken])(otp);
     expect(detail).toBe(`127.0.0.1:2: not reached; ${broken.host}: BACKEND_ERROR`);
   });
 
@@ -222,26 +223,24 @@ describe("several validation servers", () => {
     const away = async (): Promise<Uint8Array> => {
       throw new Error("no vault");
     };
-    await expect(clientOf([good], { key: away }).validate(otp)).rejects.toThrow("no vault");
+    await expect(clientOf([good], { key: away })(otp)).rejects.toThrow("no vault");
     expect(good.asked).toEqual([]);
+  });
+});
+
+it("an OTP cannot be checked where there is no validation server", async () => {
+  expect(await clientOf([], { key: () => Promise.reject(new Error("no vault")) })(otp)).toMatchObject({
+    outcome: "unavailable",
   });
 });
 
 describe("a key of kind remote", () => {
   const remote = otpKind("remote");
 
-  it("asks the validation servers, and is unavailable where there are none", async () => {
-    if (remote.checkedBy !== "validation-server") throw new Error("not asked");
-    const one = await server(statusAnswer("OK"));
-    expect(await remote.query(otp, { validation: clientOf([one]) })).toMatchObject({ outcome: "valid" });
-    expect(await remote.query(otp, {})).toMatchObject({ outcome: "unavailable" });
-  });
-
   it("has no secret, private id, digits or counter", () => {
-    expect(remote.prepare({})).toEqual({ ok: true, parameters: { state: { counter: 0 } } });
+    expect(remote.prepare({})).toEqual({ parameters: { state: { counter: 0 } } });
     const bytes = randomBytes(16);
-    expect(remote.prepare({ secret: bytes, privateId: bytes, digits: 6, counter: 1 })).toMatchObject({
-      problems: [{ field: "secret" }, { field: "privateId" }, { field: "digits" }, { field: "counter" }],
-    });
+    const draft = { secret: bytes, privateId: bytes, digits: 6, counter: 1 };
+    expect(draftProblems(draft, remote.rules).map(({ field }) => field)).toEqual(Object.keys(draft));
   });
 });
