@@ -20,6 +20,8 @@ const layers: Layers = {
     ["collect"],
     ["pin"],
     ["activate", "create"],
+    // The work on one key, which a revocation begins at once.
+    ["jobs/process-security-keys.ts"],
     ["cancel"],
     ["api", "jobs"],
   ],

@@ -1,7 +1,7 @@
 import type { Caller } from "../../platform/caller.ts";
 import { Fault } from "../../platform/fault.ts";
 import { withLogFields } from "../../platform/log.ts";
-import { processSecurityKey } from "../activate/process-security-keys.ts";
+import { processSecurityKey } from "../jobs/process-security-keys.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { type Credential, isRevoking } from "../model/credential.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";

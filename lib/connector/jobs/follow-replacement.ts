@@ -1,7 +1,7 @@
 import { toResult } from "../../platform/async.ts";
 import { withLogFields } from "../../platform/log.ts";
 import { plus } from "../../platform/time.ts";
-import { processSecurityKey } from "../activate/process-security-keys.ts";
+import { processSecurityKey } from "./process-security-keys.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import { replacementOf, withRevocations } from "../model/revocation.ts";

@@ -1,4 +1,4 @@
-import { newKeyCounts, processSecurityKeys } from "../activate/process-security-keys.ts";
+import { newKeyCounts, processSecurityKeys } from "./process-security-keys.ts";
 import { resumeCancel } from "../cancel/cancel-request.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";

@@ -1,4 +1,4 @@
-import { newKeyCounts, processSecurityKeys } from "../activate/process-security-keys.ts";
+import { newKeyCounts, processSecurityKeys } from "./process-security-keys.ts";
 import { countAllMissing, countMissingShipment, countMissingTracked } from "../collect/missing-shipment.ts";
 import { type PollResult, pollShipment } from "../collect/poll-shipment.ts";
 import { trackShipment } from "../collect/track-shipment.ts";

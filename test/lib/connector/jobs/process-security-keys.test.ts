@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { newKeyCounts, processSecurityKey } from "../../../../lib/connector/activate/process-security-keys.ts";
+import { newKeyCounts, processSecurityKey } from "../../../../lib/connector/jobs/process-security-keys.ts";
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
 import type { LoadedRequest } from "../../../../lib/connector/model/loaded-request.ts";
 import type { Due } from "../../../../lib/connector/model/request.ts";

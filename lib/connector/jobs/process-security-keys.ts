@@ -13,9 +13,9 @@ import { sendPinMail } from "../pin/send-pin-mail.ts";
 import { forEachDue, logAndContinue } from "../runs/queue.ts";
 import { isDue, isLeasedByAnother, isPastDeadline, type Run } from "../runs/run.ts";
 import { runStep, type Step, unchanged } from "../runs/step.ts";
-import { activateCredential } from "./activate-credential.ts";
-import { compensateEnded } from "./compensate-ended.ts";
-import { revokeCredential } from "./revoke-credential.ts";
+import { activateCredential } from "../activate/activate-credential.ts";
+import { compensateEnded } from "../activate/compensate-ended.ts";
+import { revokeCredential } from "../activate/revoke-credential.ts";
 
 /** Returns the counts of a run, by the state of the credentials that it has processed. */
 export const newKeyCounts = () => ({ processed: 0, activated: 0, failed: 0, pending: 0 });
