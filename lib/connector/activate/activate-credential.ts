@@ -1,106 +1,76 @@
 import { orFailure, PeerFailure } from "../../platform/peer-failure.ts";
 import { openAttestation, undecryptableKey, unusable } from "../collect/open-responses.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import type { Idp } from "../idp/contract.ts";
 import type { Credential } from "../model/credential.ts";
 import { idpName } from "../model/peer-names.ts";
 import { foldName } from "../model/request-lists.ts";
-import { type KeyResponses, registeredName, withCredential } from "../model/security-key.ts";
-import type { Attestation, Challenge } from "../model/webauthn.ts";
-import type { Step } from "../runs/step.ts";
+import { registeredName, type SecurityKey, withCredential } from "../model/security-key.ts";
+import type { Attestation } from "../model/webauthn.ts";
+import type { KeyChange, KeyWork } from "../runs/key-work.ts";
+import { notCalled } from "../runs/run.ts";
 import { activated, afterFailure, endOverdue, endUnregistered, retryLater } from "./activation-outcomes.ts";
-import { type CredentialTarget, openIdp } from "./open-idp.ts";
+import { openIdp } from "./open-idp.ts";
 
 /**
- * Returns the step that activates one credential of a security key at its IdP. An attempt is stored before it is sent.
- * After an attempt without an answer, the IdP is first asked whether the credential is registered (C8).
+ * Activates one credential of a security key at its IdP. An attempt is stored before it is sent. After an attempt
+ * without an answer, the IdP is first asked whether the credential is registered (C8).
  */
-export async function activateCredential(target: CredentialTarget, deps: ConnectorDeps): Promise<Step> {
-  const { key, index } = target;
+export async function activateCredential(work: KeyWork, index: number): Promise<KeyChange | undefined> {
+  const { key, deps } = work;
   const credential = key.credentials[index];
   if (credential?.idpState === undefined || credential.credentialId === undefined)
     throw new Error(`credential ${index} of security key ${key.id} has no response to activate`);
-  const opened = await openIdp(target, deps);
+  const { credentialId, triedAt, refusal, retry } = credential;
+  const isLate = isOverdue(credential, deps);
+  const opened = await openIdp(work, index);
   // The next credential of the security key and its PIN email do not wait for it.
   if (typeof opened === "string")
-    return isOverdue(credential, deps)
-      ? endOverdue(target, { isInDoubt: credential.triedAt !== undefined, lastError: opened }, deps)
+    return isLate
+      ? endOverdue(work, index, { isInDoubt: triedAt !== undefined, lastError: opened })
       : retryLater(index, { lastError: opened }, deps);
+
   const { idp, idpState } = opened;
-  const open = { ...target, credential, idp, idpState };
-  if (credential.triedAt === undefined) return afterReadBack(open, false, deps);
-  const name = hasOwnName(target) ? registeredName(key) : undefined;
-  const query = { credentialId: credential.credentialId, name, since: credential.triedAt };
-  return {
-    peer: idpName(idp.id),
-    read: async () => {
-      const signal = AbortSignal.timeout(deps.intervals.idpCallMs);
-      const registered = await orFailure(idp.isRegistered(idpState, query, signal));
-      const failure = registered instanceof PeerFailure ? registered : undefined;
-      if (failure !== undefined) deps.log.warn("read_back_failed", { idp: idp.id, error: failure });
-      return { next: () => afterReadBack(open, registered, deps), failure };
-    },
+  const peer = idpName(idp.id);
+  const timeLimitMs = deps.intervals.idpCallMs;
+  const readBack = (since: string) => {
+    const query = { credentialId, name: hasOwnName(key, index) ? registeredName(key) : undefined, since };
+    return work.read(peer, () => idp.isRegistered(idpState, query, AbortSignal.timeout(timeLimitMs)));
   };
+  const registered = triedAt !== undefined && (await readBack(triedAt));
+  if (registered === notCalled) return undefined;
+  if (registered === true) return activated(work, index);
+  if (typeof registered === "string") return activated(work, index, registered);
+  if (registered instanceof PeerFailure) {
+    deps.log.warn("read_back_failed", { idp: idp.id, error: registered });
+    const lastError = `The identity provider ${idp.id} could not be queried for the credential.`;
+    if (!isLate) return retryLater(index, { lastError, retryAfterSeconds: registered.retryAfterSeconds }, deps);
+  }
+  if (registered === false && refusal !== undefined) return endUnregistered(work, index, "refused", refusal.reason);
+  if (isLate) return endOverdue(work, index, { isInDoubt: registered !== false, lastError: retry?.lastError });
+  const attestation = await attestationOf(work, index);
+  if (typeof attestation === "string") return endUnregistered(work, index, "response_rejected", attestation);
+  if ("lastError" in attestation) return retryLater(index, attestation, deps);
+
+  // The time of the first attempt without an answer: a read-back looks for registrations since then.
+  const first = triedAt ?? deps.now();
+  const intent = withCredential(index, each => ({ ...each, triedAt: first }));
+  const result = await work.call({ peer, timeLimitMs, intent }, notAfter =>
+    idp.activate(idpState, attestation, registeredName(key), { signal: AbortSignal.timeout(timeLimitMs), notAfter }),
+  );
+  if (result === notCalled) return undefined;
+  if (!(result instanceof PeerFailure)) return activated(work, index, result);
+  const earlier = { wasTried: triedAt !== undefined, canReadBack: registered !== undefined };
+  return afterFailure(work, index, result, earlier);
 }
 
 /**
  * Whether no other credential of the user at the IdP gets the same name: keys without a serial number may have equal
  * names, and so have all credentials of one key.
  */
-function hasOwnName({ key: { serial, credentials }, index }: CredentialTarget): boolean {
+function hasOwnName({ serial, credentials }: SecurityKey, index: number): boolean {
   const { userId: user = "", idpId: idp } = credentials[index] ?? {};
   const ofUser = credentials.filter(({ userId, idpId }) => foldName(userId) === foldName(user) && idpId === idp);
   return serial !== undefined && ofUser.length === 1;
-}
-
-/** A credential that waits for its activation. */
-interface OpenTarget extends CredentialTarget {
-  readonly credential: Credential;
-  readonly idp: Idp;
-  readonly idpState: Challenge["idpState"];
-}
-
-/**
- * Returns the step that activates a credential that is not registered, or its outcome if no call is needed.
- * @param registered as `isRegistered` returns it, or the failure of the IdP
- */
-async function afterReadBack(
-  target: OpenTarget,
-  registered: boolean | string | undefined | PeerFailure,
-  deps: ConnectorDeps,
-): Promise<Step> {
-  const { key, index, credential, idp, idpState } = target;
-  const wasTried = credential.triedAt !== undefined;
-  const isLate = isOverdue(credential, deps);
-  if (registered === true) return activated(target, undefined, deps);
-  if (typeof registered === "string") return activated(target, registered, deps);
-  if (registered instanceof PeerFailure && !isLate) {
-    const lastError = `The identity provider ${idp.id} could not be queried for the credential.`;
-    return retryLater(index, { lastError, retryAfterSeconds: registered.retryAfterSeconds }, deps);
-  }
-  if (registered === false && credential.refusal !== undefined)
-    return endUnregistered(target, "refused", credential.refusal.reason, deps);
-  if (isLate)
-    return endOverdue(target, { isInDoubt: registered !== false, lastError: credential.retry?.lastError }, deps);
-  const attestation = await attestationOf(target, deps);
-  if (typeof attestation === "object" && "lastError" in attestation) return retryLater(index, attestation, deps);
-  if (typeof attestation === "string") return endUnregistered(target, "response_rejected", attestation, deps);
-
-  // The time of the first attempt without an answer: a read-back looks for registrations since then.
-  const triedAt = credential.triedAt ?? deps.now();
-  const timeLimitMs = deps.intervals.idpCallMs;
-  return {
-    intent: withCredential(index, each => ({ ...each, triedAt })),
-    peer: idpName(idp.id),
-    timeLimitMs,
-    perform: async (_, notAfter) => {
-      const limits = { signal: AbortSignal.timeout(timeLimitMs), notAfter };
-      const result = await orFailure(idp.activate(idpState, attestation, registeredName(key), limits));
-      if (!(result instanceof PeerFailure)) return { next: () => activated(target, result, deps) };
-      const next = () => afterFailure(target, result, { wasTried, canReadBack: registered !== undefined }, deps);
-      return { next, failure: result };
-    },
-  };
 }
 
 /** Whether the time for the activation of a credential is over. */
@@ -109,14 +79,13 @@ const isOverdue = ({ retryableUntil }: Credential, { now }: Pick<ConnectorDeps, 
 
 /** Returns the attestation from the stored responses, why it may open later, or the final reason for its absence. */
 async function attestationOf(
-  { requestId, key, index }: CredentialTarget,
-  deps: ConnectorDeps,
+  { loaded, key, deps }: KeyWork,
+  index: number,
 ): Promise<Attestation | Parameters<typeof retryLater>[1] | string> {
-  const responses: KeyResponses | undefined =
-    key.responses === undefined ? undefined : await deps.responses.get(key.responses);
+  const responses = key.responses === undefined ? undefined : await deps.responses.get(key.responses);
   const response = responses?.credentials[index];
   if (response === undefined) return "The key maker's response is lost.";
-  const opened = await orFailure(openAttestation(requestId, key, index, response, deps));
+  const opened = await orFailure(openAttestation(loaded.request.id, key, index, response, deps));
   if (opened instanceof PeerFailure) {
     deps.log.warn("signing_keys_unread", { keyId: key.id, index, error: opened });
     return { lastError: opened.message, retryAfterSeconds: opened.retryAfterSeconds };

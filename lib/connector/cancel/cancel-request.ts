@@ -3,20 +3,21 @@ import { toResult } from "../../platform/async.ts";
 import { Fault } from "../../platform/fault.ts";
 import { withLogFields } from "../../platform/log.ts";
 import { orFailure, PeerFailure } from "../../platform/peer-failure.ts";
-import { between, plus, seconds } from "../../platform/time.ts";
+import { between, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { cancelFault } from "../faults.ts";
 import type { Changes, LoadedRequest } from "../model/loaded-request.ts";
 import { releaseLease, withPollDue } from "../model/next-due.ts";
+import { preRegistrationApi } from "../model/peer-names.ts";
 import { endWaiting, rolledUp } from "../model/roll-up.ts";
 import { enrollmentId, isOnSite, isWaiting, type SecurityKey } from "../model/security-key.ts";
 import { isTerminal, startRequest } from "../model/states.ts";
-import { compensateAtIdps } from "../recovery/compensate.ts";
-import { mustDeferKeys, peersInTurn } from "../recovery/peers-in-turn.ts";
+import { callsInTurn, mustDeferKeys } from "../recovery/calls-in-turn.ts";
+import { atOnce, compensateAtIdps, type MakeCall } from "../recovery/compensate.ts";
 import { loadRequest, saveChanges } from "../runs/change-request.ts";
-import { isLeasedByAnother, type Run, retryAfterLease, startRun } from "../runs/run.ts";
+import { isLeasedByAnother, type Run, startRun } from "../runs/run.ts";
 import { cancelAtDelivery } from "./cancel-at-delivery.ts";
-import { endCancelRun, renewCancelLease } from "./cancel-lease.ts";
+import { busy, cancelWork } from "./cancel-work.ts";
 
 /**
  * Cancels the security keys of a request that are not produced yet. Those that are produced continue. Cancelling a
@@ -42,21 +43,23 @@ export async function cancelRequest(requestId: string, deps: ConnectorDeps): Pro
 
 function requireCancellable({ request, keys }: LoadedRequest, run: Run, deps: ConnectorDeps): void {
   const { now, intervals } = deps;
-  const conflict = (message: string, retryAfterMs?: number) =>
-    new Fault("conflict", message, retryAfterMs === undefined ? {} : { retryAfterSeconds: retryAfterMs / 1000 });
+  const conflict = (message: string, details?: { readonly retryAfterSeconds: number }) =>
+    new Fault("conflict", message, details);
   const { delivery, lease, state } = request;
   if (isTerminal(state)) throw conflict("The request has ended.");
-  if (lease !== undefined && isLeasedByAnother(lease, run, now()))
-    throw conflict("A job or another cancel is working on the request.", seconds(retryAfterLease));
+  if (isLeasedByAnother(lease, run, now())) throw busy(lease, deps);
   if (state === "received") {
     if (delivery?.sentAt !== undefined) throw conflict("It is not known yet whether the shipment was ordered.");
-    const createEndsAt = plus(request.createdAt, intervals.receivedMaxAgeMs);
-    if (createEndsAt > now()) throw conflict("The request is still being created.", between(now(), createEndsAt));
+    const retryAfterMs = between(now(), plus(request.createdAt, intervals.receivedMaxAgeMs));
+    if (retryAfterMs > 0)
+      throw conflict("The request is still being created.", { retryAfterSeconds: retryAfterMs / 1000 });
   }
   // A shipment that was found by look-up may belong to another request until a response opens with our response keys.
   if (delivery?.shipment?.tentative === true) throw conflict("The shipment is not confirmed to be of this request.");
-  if (!keys.some(isWaiting)) throw conflict("Every key of the request has been produced.");
+  if (!keys.some(isWaiting)) throw allProduced();
 }
+
+const allProduced = () => new Fault("conflict", "Every key of the request has been produced.");
 
 /** Continues an interrupted cancel in a job. Returns whether it was deferred to a later run. */
 export async function resumeCancel(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<boolean> {
@@ -64,16 +67,16 @@ export async function resumeCancel(loaded: LoadedRequest, run: Run, deps: Connec
   if (mustDeferKeys(loaded.keys, run, deps)) return true;
   // The cancel takes its lease after this time, and renews it.
   const leaseUntil = plus(deps.now(), deps.intervals.leaseMs);
-  const inTurn = peersInTurn(deps, leaseUntil, run, deps);
-  const ended = await toResult(performCancel(loaded, run, { ...deps, ...inTurn }));
+  const ended = await toResult(performCancel(loaded, run, { ...deps, makeCall: callsInTurn(leaseUntil, run, deps) }));
   if ("value" in ended) return false;
   if (!(ended.error instanceof Fault)) throw ended.error;
   deps.log.warn("cancel_not_done", { error: ended.error });
   return false;
 }
 
-/** The `error_message` of cancelled credentials. */
-const cancelledByCaller = "The request was cancelled.";
+interface CancelDeps extends ConnectorDeps {
+  readonly makeCall?: MakeCall;
+}
 
 /**
  * Cancels a request at its peers first and in its rows last: deletes the shipment, cancels authenticators that are not
@@ -81,35 +84,25 @@ const cancelledByCaller = "The request was cancelled.";
  * recorded before the first call, so that a job continues it after a crash (C19). Returns the current request. Throws
  * Fault `conflict`, `unavailable` or `internal`.
  */
-async function performCancel(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<LoadedRequest> {
-  let current = await renewCancelLease(loaded, run, {}, deps);
-  const { id } = current.request;
-  const waiting = () => current.keys.filter(isWaiting);
+async function performCancel(loaded: LoadedRequest, run: Run, deps: CancelDeps): Promise<LoadedRequest> {
+  const work = cancelWork(loaded, run, deps);
+  const { id } = loaded.request;
+  await work.renewLease();
+  const shipped = work.loaded.keys.filter(key => isWaiting(key) && !isOnSite(key));
+  if (shipped.length > 0 && work.loaded.request.delivery?.shipment !== undefined) await cancelAtDelivery(work, deps);
+  const onSite = work.loaded.keys.filter(key => isWaiting(key) && isOnSite(key));
+  const { cancelled, failure } = await cancelEnrollments(id, onSite, deps);
+  if (failure !== undefined) throw await work.resumeLater(cancelFault(failure));
+  const keyIds = [...shipped.map(key => key.id), ...cancelled];
+  if (keyIds.length === 0) throw await work.drop(allProduced());
 
-  const shipped = waiting().filter(key => !isOnSite(key));
-  if (shipped.length > 0 && current.request.delivery?.shipment !== undefined) {
-    current = await cancelAtDelivery(current, run, deps);
-  }
-  const onSite = waiting().filter(isOnSite);
-  const enrollments = await cancelEnrollments(id, onSite, deps);
-  if (enrollments.failure !== undefined) {
-    throw await endCancelRun(current, run, { fault: cancelFault(enrollments.failure), fate: "resumed" }, deps);
-  }
-  const keyIds = [...shipped, ...onSite].map(({ id }) => id).filter(keyId => !enrollments.produced.includes(keyId));
-  if (keyIds.length === 0) {
-    const fault = new Fault("conflict", "Every key of the request has been produced.");
-    throw await endCancelRun(current, run, { fault, fate: "dropped" }, deps);
-  }
-
-  current = await renewCancelLease(current, run, {}, deps);
-  const cancellable = waiting().filter(key => keyIds.includes(key.id));
+  await work.renewLease();
+  const cancellable = work.loaded.keys.filter(key => isWaiting(key) && keyIds.includes(key.id));
   const compensated = await toResult(compensateAtIdps(id, cancellable, deps));
-  if ("error" in compensated) {
-    throw await endCancelRun(current, run, { fault: cancelFault(compensated.error), fate: "resumed" }, deps);
-  }
-  const cancelled = await writeCancelled(current, keyIds, deps);
+  if ("error" in compensated) throw await work.resumeLater(cancelFault(compensated.error));
+  const ended = await writeCancelled(work.loaded, keyIds, deps);
   deps.log.info("request_cancelled", { keys: keyIds.length });
-  return cancelled;
+  return ended;
 }
 
 /** Writes the cancelled states, and retries a conflict: keys that were cancelled at their peer are never produced. */
@@ -131,10 +124,8 @@ async function writeCancelled(
     const request = rolledUp(before, all, deps.now());
     if (request.state !== "received") return { request, keys: cancelled };
     // Its create was interrupted, so no job polls the authenticators that were enrolled meanwhile.
-    return {
-      request: { ...request, state: startRequest(request.state) },
-      keys: [...cancelled, ...withPollDue(all, deps)],
-    };
+    const started = { ...request, state: startRequest(request.state) };
+    return { request: started, keys: [...cancelled, ...withPollDue(all, deps)] };
   };
   const written = (await saveChanges(loaded, changed, deps)) ?? ended;
   if (written === undefined) throw new Error("the request was removed while it was cancelled");
@@ -143,35 +134,37 @@ async function writeCancelled(
 
 /** Returns the cancelled security key. If a job has the lease on it, that job releases it. */
 function cancelledKey(key: SecurityKey, deps: ConnectorDeps): SecurityKey {
-  const ended = endWaiting(key, "cancelled", cancelledByCaller, deps.now());
+  const ended = endWaiting(key, "cancelled", "The request was cancelled.", deps.now());
   return ended.lease === undefined ? releaseLease(ended, deps) : ended;
 }
 
 /**
  * Cancels authenticators at the pre-registration API (C12). An authenticator that is unknown there counts as cancelled,
  * and so do all if the deployment no longer has the API, which is logged. May be repeated. Returns the ids of those
- * that were already enrolled, and the first failure.
+ * that were not already enrolled, and the first failure.
  */
 async function cancelEnrollments(
   requestId: string,
   keys: readonly SecurityKey[],
-  { rfpr, concurrency, log }: Pick<ConnectorDeps, "rfpr" | "concurrency" | "log">,
-): Promise<{ readonly produced: readonly string[]; readonly failure?: PeerFailure }> {
+  { rfpr, concurrency, log, intervals, makeCall = atOnce }: CancelDeps,
+): Promise<{ readonly cancelled: readonly string[]; readonly failure: PeerFailure | undefined }> {
+  const ids = keys.map(({ id }) => id);
   if (rfpr === undefined) {
     if (keys.length > 0) log.warn("authenticators_left", { count: keys.length });
-    return { produced: [] };
+    return { cancelled: ids, failure: undefined };
   }
   const limit = pLimit(concurrency);
-  const produced: string[] = [];
-  let failure: PeerFailure | undefined;
-  const cancel = async ({ id }: SecurityKey): Promise<void> => {
-    const error = await orFailure(rfpr.cancel(enrollmentId(requestId, id)));
-    if (!(error instanceof PeerFailure)) return;
-    if (error.status === 409) produced.push(id);
-    else if (!isUnknown(error)) failure ??= error;
+  const cancel = async (id: string) => {
+    const call = () => rfpr.cancel(enrollmentId(requestId, id));
+    const error = await orFailure(makeCall(preRegistrationApi, intervals.enrollmentCallMs, call));
+    return error instanceof PeerFailure && !isUnknown(error) ? error : undefined;
   };
-  await Promise.all(keys.map(key => limit(cancel, key)));
-  return { produced, ...(failure && { failure }) };
+  const failures = await Promise.all(ids.map(id => limit(cancel, id)));
+  const isProduced = (error: PeerFailure | undefined) => error?.status === 409;
+  return {
+    cancelled: ids.filter((_, index) => !isProduced(failures[index])),
+    failure: failures.find(error => error !== undefined && !isProduced(error)),
+  };
 }
 
 /** Whether the service itself, and not a proxy, answered that it does not know the authenticator. */

@@ -1,8 +1,8 @@
 import type { Caller } from "../../platform/caller.ts";
 import { Fault } from "../../platform/fault.ts";
 import { withLogFields } from "../../platform/log.ts";
-import { processSecurityKey } from "../jobs/process-security-keys.ts";
 import type { ConnectorDeps } from "../deps.ts";
+import { processSecurityKey } from "../jobs/process-security-keys.ts";
 import { type Credential, isRevoking } from "../model/credential.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import { type CredentialFilter, type RevocationCause, withRevocations } from "../model/revocation.ts";

@@ -1,16 +1,15 @@
-import { withLogFields } from "../../platform/log.ts";
 import { plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import { withPurgeDue } from "../model/next-due.ts";
-import { type Delivery, type Due, isSameDue } from "../model/request.ts";
+import type { Delivery } from "../model/request.ts";
 import { endWaiting } from "../model/roll-up.ts";
 import { isOnSite } from "../model/security-key.ts";
 import { withDeliveryEnd } from "../model/shipment.ts";
-import { compensateInTurn } from "../recovery/peers-in-turn.ts";
+import { compensateInTurn } from "../recovery/calls-in-turn.ts";
 import { withUnknown } from "../recovery/unknown-order.ts";
-import { dueOf, logAndContinue } from "../runs/queue.ts";
-import { isLeasedByAnother, isPastDeadline, newLease, type Run } from "../runs/run.ts";
+import { leaseRequest } from "../runs/lease-request.ts";
+import { isLeasedByAnother, type Run } from "../runs/run.ts";
 import { pollLater, savePoll } from "./save-poll.ts";
 import { saveTracked } from "./track-shipment.ts";
 
@@ -22,14 +21,14 @@ import { saveTracked } from "./track-shipment.ts";
  * itself.
  */
 export async function countMissingShipment(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<void> {
-  const { now, intervals, log } = deps;
+  const { now, log } = deps;
   const request = loaded.request;
   if (isLeasedByAnother(request.lease, run, now())) return;
   const delivery = withUnknown(request.delivery, now());
   const changes = { delivery, errorMessage: "The delivery service does not know the shipment." };
   if (!isGone(delivery, deps)) return pollLater(loaded, changes, deps);
 
-  const leased = await deps.requests.save(loaded, { request: { ...request, lease: newLease(run, now(), intervals) } });
+  const leased = await leaseRequest(loaded, run, deps);
   if (leased === undefined) return;
   const ordered = leased.keys.filter(key => !isOnSite(key));
   const failure = await compensateInTurn(leased, ordered, run, deps);
@@ -58,32 +57,4 @@ export function countMissingTracked(loaded: LoadedRequest, isCounted: boolean, d
   if (!isCounted) return saveTracked(loaded, delivery, deps);
   const counted = withUnknown(delivery, deps.now());
   return saveTracked(loaded, isGone(counted, deps) ? withDeliveryEnd(counted, deps.now()) : counted, deps);
-}
-
-/**
- * Counts the 404s of a run once, also if several runs have polled the shipments at the same time: only while the same
- * work is still due. Returns the number of shipments that were deferred because the time of the run ended: they stay
- * due.
- * @param missing the ids of the requests, each with the work that was due
- */
-export async function countAllMissing(
-  missing: ReadonlyMap<string, Due | undefined>,
-  { queue, run }: { readonly queue: "poll" | "track"; readonly run: Run },
-  count: (loaded: LoadedRequest) => Promise<void>,
-  deps: ConnectorDeps,
-): Promise<number> {
-  let deferred = 0;
-  for (const [id, due] of missing) {
-    if (isPastDeadline(run, deps)) deferred += 1;
-    else
-      await withLogFields({ credentialRequestId: id }, async () => {
-        try {
-          const loaded = await deps.requests.load(id);
-          if (loaded !== undefined && isSameDue(dueOf(loaded, { queue }), due)) await count(loaded);
-        } catch (error) {
-          logAndContinue(error, { queue, run: run.owner }, deps);
-        }
-      });
-  }
-  return deferred;
 }

@@ -1,4 +1,4 @@
-import { PeerFailure } from "../../platform/peer-failure.ts";
+import { orFailure, PeerFailure } from "../../platform/peer-failure.ts";
 import { type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { Credential } from "../model/credential.ts";
@@ -8,42 +8,29 @@ import { postpone, type Retry, waitUntil } from "../model/retry.ts";
 import { endCredentials, endWaiting } from "../model/roll-up.ts";
 import { enrollmentId, isTooLateFor, type SecurityKey } from "../model/security-key.ts";
 import { type Enrollment, requireRfpr } from "../peers/rfpr.ts";
-import { type CallEnd, type PeerCall, type Step, type StepOutcome, unchanged } from "../runs/step.ts";
+import type { KeyChange, KeyWork } from "../runs/key-work.ts";
+import { notCalled } from "../runs/run.ts";
 import { decodeKey } from "./decode-key.ts";
 
 /**
- * Returns the step that polls the pre-registration API for one authenticator. Credentials whose response opens, has a
- * valid signature and matches this request become `activation_pending`.
- * @param finish returns the step with the outcome. `isTooLate`: the API was not called, because every challenge of the
- * authenticator has expired
+ * Polls the pre-registration API for one authenticator. Credentials whose response opens, has a valid signature and
+ * matches this request become `activation_pending`. If every challenge has expired, the API is not called.
  */
-export function pollAuthenticator(
-  request: CredentialRequest,
-  deps: ConnectorDeps,
-  finish: (outcome: StepOutcome, key: SecurityKey, isTooLate: boolean) => Step,
-): PeerCall {
-  return {
-    intent: same => same,
-    peer: preRegistrationApi,
-    timeLimitMs: deps.intervals.enrollmentCallMs,
-    perform: async (key): Promise<CallEnd> => {
-      const isTooLate = isTooLateFor(key, request, deps);
-      try {
-        const enrollment = isTooLate ? undefined : await requireRfpr(deps).get(enrollmentId(request.id, key.id));
-        const outcome = await applyEnrollment(request, key, enrollment, deps);
-        return { next: () => finish(outcome, key, isTooLate), isWithoutCall: isTooLate };
-      } catch (error) {
-        if (!(error instanceof PeerFailure)) throw error;
-        const outcome = afterFailure(key.id, error, deps);
-        const isUnauthorized = error.kind === "unauthorized";
-        return { next: () => finish(outcome, key, false), failure: error, isUnauthorized };
-      }
-    },
-  };
+export async function pollAuthenticator(work: KeyWork): Promise<KeyChange | undefined> {
+  const { key, deps } = work;
+  const { request } = work.loaded;
+  const isTooLate = isTooLateFor(key, request, deps);
+  const call = { peer: preRegistrationApi, timeLimitMs: deps.intervals.enrollmentCallMs };
+  const get = async () => requireRfpr(deps).get(enrollmentId(request.id, key.id));
+  const enrollment = isTooLate ? undefined : await work.call(call, get);
+  if (enrollment === notCalled) return undefined;
+  const change =
+    enrollment instanceof PeerFailure ? enrollment : await orFailure(applyEnrollment(request, key, enrollment, deps));
+  return change instanceof PeerFailure ? afterFailure(key.id, change, deps) : change;
 }
 
 /**
- * Returns the outcome of a poll.
+ * Returns the change after a poll.
  * @param enrollment undefined if the pre-registration API was not called, because every challenge of the authenticator
  * has expired
  */
@@ -52,22 +39,20 @@ async function applyEnrollment(
   key: SecurityKey,
   enrollment: Enrollment | undefined,
   deps: ConnectorDeps,
-): Promise<StepOutcome> {
+): Promise<KeyChange> {
   const { now, log } = deps;
-  if (enrollment?.state === "waiting") return { change: pollAgain(deps) };
+  if (enrollment?.state === "waiting") return pollAgain(deps);
   if (enrollment !== undefined) log.info("enrollment_ended", { keyId: key.id, outcome: enrollment.state });
-  if (enrollment?.state === "cancelled") {
-    const reason = enrollment.message ?? "The enrollment was cancelled on site.";
-    return { change: endCancelled(reason, deps) };
-  }
+  if (enrollment?.state === "cancelled")
+    return endCancelled(enrollment.message ?? "The enrollment was cancelled on site.", deps);
   if (enrollment?.state === "failed") {
     const reason = enrollment.message ?? "The authenticator could not be enrolled.";
-    return { change: current => endWaiting(current, "not_enrolled", reason, now()) };
+    return current => endWaiting(current, "not_enrolled", reason, now());
   }
   const { apply } = await decodeKey(request, key, enrollment?.responses, deps);
-  const decoded = (current: SecurityKey) => apply(pollAgain(deps)(current));
-  return {
-    change: enrollment === undefined ? decoded : current => withMissingEnded(decoded(current), enrollment, now()),
+  return current => {
+    const decoded = apply(pollAgain(deps)(current));
+    return enrollment === undefined ? decoded : withMissingEnded(decoded, enrollment, now());
   };
 }
 
@@ -79,20 +64,18 @@ function withMissingEnded(key: SecurityKey, { responses, message }: Enrollment, 
   return endCredentials(key, isMissing, { event: "not_enrolled", reason }, now);
 }
 
-/** Returns the outcome of a poll that failed. */
-function afterFailure(keyId: string, error: PeerFailure, deps: ConnectorDeps): StepOutcome {
+/** Returns the change after a poll that failed. */
+function afterFailure(keyId: string, error: PeerFailure, deps: ConnectorDeps): KeyChange {
   const { now, log } = deps;
   log.warn("enrollment_poll_failed", { keyId, error });
-  if (error.kind === "unauthorized") return unchanged;
-  if (error.status === 410 && error.code !== undefined) {
-    const reason = "The authenticator was deleted at the pre-registration API.";
-    return { change: endCancelled(reason, deps) };
-  }
+  if (error.kind === "unauthorized") return key => key;
+  if (error.status === 410 && error.code !== undefined)
+    return endCancelled("The authenticator was deleted at the pre-registration API.", deps);
   const lastError = `The enrollment could not be read: ${error.message}`;
-  if (error.kind !== "throttled")
-    return { change: pollAgain(deps, { lastError, retryAfterSeconds: error.retryAfterSeconds }) };
-  const nextAt = plus(now(), Math.max(1, error.retryAfterSeconds ?? 60) * 1000);
-  return { change: key => withPoll(key, waitUntil(nextAt, key.enrollment, lastError)) };
+  const { retryAfterSeconds } = error;
+  if (error.kind !== "throttled") return pollAgain(deps, { lastError, retryAfterSeconds });
+  const nextAt = plus(now(), Math.max(1, retryAfterSeconds ?? 60) * 1000);
+  return key => withPoll(key, waitUntil(nextAt, key.enrollment, lastError));
 }
 
 /**
@@ -100,7 +83,7 @@ function afterFailure(keyId: string, error: PeerFailure, deps: ConnectorDeps): S
  * the cancel, after it has compensated at the IdPs: it may have begun while the call of the poll was under way.
  */
 const endCancelled =
-  (reason: string, deps: Pick<ConnectorDeps, "now" | "intervals">): StepOutcome["change"] =>
+  (reason: string, deps: Pick<ConnectorDeps, "now" | "intervals">): KeyChange =>
   (key, { cancelling }) =>
     cancelling === undefined ? endWaiting(key, "cancelled", reason, deps.now()) : pollAgain(deps)(key);
 

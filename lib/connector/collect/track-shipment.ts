@@ -7,7 +7,7 @@ import { deliveryService } from "../model/peer-names.ts";
 import { type Delivery, shipmentIdOf } from "../model/request.ts";
 import { withLostRevoked } from "../model/revocation.ts";
 import { afterReport, withDeliveryEnd } from "../model/shipment.ts";
-import { callAndRecord, callInTurn, isLeasedByAnother, type Run } from "../runs/run.ts";
+import { callInTurn, isLeasedByAnother, notCalled, type Run } from "../runs/run.ts";
 import type { PollResult } from "./poll-shipment.ts";
 
 /**
@@ -20,9 +20,8 @@ export async function trackShipment(loaded: LoadedRequest, run: Run, deps: Conne
   const request = loaded.request;
   const shipmentId = shipmentIdOf(request);
   if (shipmentId === undefined || isLeasedByAnother(request.lease, run, now())) return "skipped";
-  const call = () => callAndRecord(deliveryService, run, deps, () => delivery.getShipment(shipmentId));
-  const answer = await callInTurn(deliveryService, run, deps, call);
-  if (answer === "deferred") return "deferred";
+  const answer = await callInTurn(deliveryService, run, deps, () => delivery.getShipment(shipmentId));
+  if (answer === notCalled) return "deferred";
   // An answer ends the count of 404s in a row.
   const { missing, ...rest } = request.delivery ?? {};
   if (!(answer instanceof PeerFailure)) {

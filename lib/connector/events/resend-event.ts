@@ -5,7 +5,7 @@ import type { Stored } from "../../platform/stored.ts";
 import { between, type Instant } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { loadRequest } from "../runs/change-request.ts";
-import { isLeasedByAnother, newLease, retryAfterLease, startRun } from "../runs/run.ts";
+import { isLeasedByAnother, newLease, secondsUntilFree, startRun } from "../runs/run.ts";
 import { cloudEventOf } from "./cloud-event.ts";
 import { type DeliverDeps, pauseSink } from "./deliver-events.ts";
 import { type EventDelivery, eventId, eventsIn, type RequestEvent, withTime } from "./event.ts";
@@ -103,7 +103,9 @@ async function lease(
     ? undefined
     : await events.saveDelivery({ ...at, before }, { ...before.value, lease: newLease(run, now(), intervals) });
   if (leased === undefined)
-    throw new Fault("conflict", "Events of the request are being sent.", { retryAfterSeconds: retryAfterLease });
+    throw new Fault("conflict", "Events of the request are being sent.", {
+      retryAfterSeconds: secondsUntilFree(before.value.lease, deps),
+    });
   return leased;
 }
 

@@ -1,11 +1,11 @@
 import { toResult } from "../../platform/async.ts";
 import { withLogFields } from "../../platform/log.ts";
 import { plus } from "../../platform/time.ts";
-import { processSecurityKey } from "./process-security-keys.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import { replacementOf, withRevocations } from "../model/revocation.ts";
 import { isLeasedByAnother, type Run, startRun } from "../runs/run.ts";
+import { processSecurityKey } from "./process-security-keys.ts";
 
 /**
  * Links the security key that a request replaces to the request, and revokes its credentials when they are due for it

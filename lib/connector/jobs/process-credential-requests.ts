@@ -1,4 +1,3 @@
-import { newKeyCounts, processSecurityKeys } from "./process-security-keys.ts";
 import { resumeCancel } from "../cancel/cancel-request.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
@@ -6,6 +5,7 @@ import { reconcileRequest } from "../recovery/reconcile-request.ts";
 import { continueAfterPauses, forEachDue } from "../runs/queue.ts";
 import { type Run, startRun } from "../runs/run.ts";
 import { followReplacement } from "./follow-replacement.ts";
+import { newKeyCounts, processSecurityKeys } from "./process-security-keys.ts";
 
 /**
  * Reconciles requests whose create stopped, continues cancels, polls the pre-registration API, activates due

@@ -1,13 +1,14 @@
-import { newKeyCounts, processSecurityKeys } from "./process-security-keys.ts";
-import { countAllMissing, countMissingShipment, countMissingTracked } from "../collect/missing-shipment.ts";
+import { withLogFields } from "../../platform/log.ts";
+import { countMissingShipment, countMissingTracked } from "../collect/missing-shipment.ts";
 import { type PollResult, pollShipment } from "../collect/poll-shipment.ts";
 import { trackShipment } from "../collect/track-shipment.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
-import type { Due } from "../model/request.ts";
+import { type Due, isSameDue } from "../model/request.ts";
 import { probeOtherShipments } from "../recovery/other-shipments.ts";
-import { continueAfterPauses, forEachDue } from "../runs/queue.ts";
-import { type Run, startRun } from "../runs/run.ts";
+import { continueAfterPauses, dueOf, forEachDue, logAndContinue } from "../runs/queue.ts";
+import { isPastDeadline, type Run, startRun } from "../runs/run.ts";
+import { newKeyCounts, processSecurityKeys } from "./process-security-keys.ts";
 
 interface ShipmentsReport {
   /** Polled shipments by the result of the poll. */
@@ -90,8 +91,7 @@ function visits(
   const work = async (loaded: LoadedRequest): Promise<boolean> => {
     const result = await visit(loaded, run, deps);
     counts[result]++;
-    const { id, due, trackDue } = loaded.request;
-    if (result === "missing") missing.set(id, queue === "poll" ? due : trackDue);
+    if (result === "missing") missing.set(loaded.request.id, dueOf(loaded, { queue }));
     return result === "deferred";
   };
   const isRefused = () => counts.unauthorized > 0;
@@ -105,7 +105,27 @@ function visits(
         ...(queue === "track" && { until: deps.now() }),
         stopped: isRefused,
       }),
-    countMissing: (count: (loaded: LoadedRequest) => Promise<void>) =>
-      countAllMissing(missing, { queue, run }, count, deps),
+    /**
+     * Counts the 404s once, also if several runs have polled the shipments at the same time: only while the same work
+     * is still due. Returns how many were deferred because the time of the run ended: they stay due.
+     */
+    async countMissing(count: (loaded: LoadedRequest) => Promise<void>): Promise<number> {
+      let deferred = 0;
+      for (const [id, due] of missing) {
+        if (isPastDeadline(run, deps)) {
+          deferred++;
+          continue;
+        }
+        await withLogFields({ credentialRequestId: id }, async () => {
+          try {
+            const loaded = await deps.requests.load(id);
+            if (loaded !== undefined && isSameDue(dueOf(loaded, { queue }), due)) await count(loaded);
+          } catch (error) {
+            logAndContinue(error, { queue, run: run.owner }, deps);
+          }
+        });
+      }
+      return deferred;
+    },
   };
 }

@@ -6,17 +6,19 @@ import type { ConnectorDeps } from "../deps.ts";
 import { mailService } from "../model/peer-names.ts";
 import { firstAttempt, postpone, waitUntil } from "../model/retry.ts";
 import type { SecurityKey } from "../model/security-key.ts";
-import type { StepOutcome } from "../runs/step.ts";
+import type { KeyChange } from "../runs/key-work.ts";
 
 /** Returns the number of the current send, from 1. */
-export const sendNumber = ({ number }: SecurityKey["mail"]): number => Math.max(1, number);
+export const sendNumber = ({ number }: Mail): number => Math.max(1, number);
 
-const changed = (change: (mail: SecurityKey["mail"]) => SecurityKey["mail"]): StepOutcome => ({
-  change: key => ({ ...key, mail: change(key.mail) }),
-});
+type Mail = SecurityKey["mail"];
+
+const changed =
+  (change: (mail: Mail) => Mail) =>
+  (key: SecurityKey): SecurityKey => ({ ...key, mail: change(key.mail) });
 
 /** The email was sent. What only an email that is due has is dropped. */
-export function sent(keyId: string, { now, log }: ConnectorDeps): StepOutcome {
+export function sent(keyId: string, { now, log }: ConnectorDeps): KeyChange {
   log.info("pin_mail_sent", { keyId });
   const at = now();
   return changed(({ triedAt, accepted, retry, errorCode, ...mail }) => ({
@@ -27,7 +29,7 @@ export function sent(keyId: string, { now, log }: ConnectorDeps): StepOutcome {
 }
 
 /** The email waits until a time that the mail service has set. */
-export const mailAt = (at: Instant, change = (mail: SecurityKey["mail"]): SecurityKey["mail"] => mail): StepOutcome =>
+export const mailAt = (at: Instant, change = (mail: Mail): Mail => mail): KeyChange =>
   changed(mail => change({ ...mail, retry: waitUntil(at, mail.retry) }));
 
 /** The email is not sent any more. One that was never sent counts as the first, so that a resend has another number. */
@@ -36,7 +38,7 @@ export function giveUp(
   { log }: ConnectorDeps,
   { errorCode, lastError }: { readonly errorCode?: string | undefined; readonly lastError?: string } = {},
   at?: Instant,
-): StepOutcome {
+): KeyChange {
   const code = errorCode ?? former;
   log.error("pin_mail_given_up", { keyId: id, ...(code !== undefined && { errorCode: code }) });
   return changed(({ triedAt, accepted, ...mail }) => ({
@@ -53,7 +55,7 @@ export function giveUp(
  * up to 14 days, also when the mailbox exists by then. A person corrects the mailbox and resends the PIN; until then it
  * stays available (C14).
  */
-function endSuppressed(key: SecurityKey, deps: ConnectorDeps): StepOutcome {
+function endSuppressed(key: SecurityKey, deps: ConnectorDeps): KeyChange {
   const lastError =
     `The PIN email was not delivered: ${allSuppressedCode}. The mail service sends nothing to these addresses, because ` +
     "earlier emails came back. Correct the mailbox, then resend the PIN.";
@@ -76,7 +78,7 @@ export function sendLater(
   lastError: string,
   { retryAfterSeconds, mayBeSent = true, code, leftOut }: Delay,
   { now, intervals }: ConnectorDeps,
-): StepOutcome {
+): KeyChange {
   const at = now();
   return changed(({ triedAt, errorCode, ...mail }) => ({
     ...mail,
@@ -88,26 +90,21 @@ export function sendLater(
 }
 
 /** The mail service had accepted the email, and could not deliver it. The next send is another email to it. */
-export function notDelivered(key: SecurityKey, code: string | undefined, deps: ConnectorDeps): StepOutcome {
+export function notDelivered(key: SecurityKey, code: string | undefined, deps: ConnectorDeps): KeyChange {
   deps.log.warn("mail_failed", { keyId: key.id, error: new PeerFailure(mailService, "send", "refused", { code }) });
   if (code === allSuppressedCode) return endSuppressed(key, deps);
   const reason = code === undefined ? "" : `: ${code}`;
   const message = `The mail service could not deliver the PIN email${reason}.`;
   const later = sendLater(message, { code, mayBeSent: false }, deps);
   const next = changed(({ accepted, ...mail }) => ({ ...mail, number: sendNumber(key.mail) + 1 }));
-  return { change: (of, request) => next.change(later.change(of, request), request) };
+  return (current, request) => next(later(current, request));
 }
 
 /**
  * The mail service did not accept the email, or did not answer.
  * @param inDoubt whether an earlier send was not answered
  */
-export function notAccepted(
-  key: SecurityKey,
-  failure: PeerFailure,
-  inDoubt: boolean,
-  deps: ConnectorDeps,
-): StepOutcome {
+export function notAccepted(key: SecurityKey, failure: PeerFailure, inDoubt: boolean, deps: ConnectorDeps): KeyChange {
   deps.log.warn("mail_failed", { keyId: key.id, error: failure });
   const { kind, retryAfterSeconds, code } = failure;
   if (failure.mayBeDone)

@@ -1,17 +1,18 @@
 import { Fault } from "../../platform/fault.ts";
 import { withLogFields } from "../../platform/log.ts";
+import { orFailure } from "../../platform/peer-failure.ts";
 import { between, hours, type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { isUsable, shownState } from "../model/credential.ts";
-import { type LoadedRequest, securityKeyOf } from "../model/loaded-request.ts";
+import type { LoadedRequest } from "../model/loaded-request.ts";
 import { mailService } from "../model/peer-names.ts";
 import { firstAttempt } from "../model/retry.ts";
 import { hasPinMail, isMailable, queueOf, type SecurityKey } from "../model/security-key.ts";
 import { loadUnleased } from "../runs/change-request.ts";
-import { isLeasedByAnother, isPastDeadline, isStopped, type Run, retryAfterLease, startRun } from "../runs/run.ts";
-import { type PeerCall, runStep } from "../runs/step.ts";
-import { fetchPin } from "./fetch-pin.ts";
-import { sendFetchedPin, type Target } from "./send-pin-mail.ts";
+import { type KeyChange, type KeyWork, keyWork } from "../runs/key-work.ts";
+import { isLeasedByAnother, isPastDeadline, isStopped, type Run, secondsUntilFree, startRun } from "../runs/run.ts";
+import { fetchPinResponse, openPinResponse } from "./fetch-pin.ts";
+import { addressesOf, deliver } from "./send-pin-mail.ts";
 
 /** How often the PIN of a security key may be resent within an hour: more emails help no recipient. */
 const resendsPerHour = 5;
@@ -74,9 +75,9 @@ function resendableKeyIds(
   const { now } = deps;
   const mailed = mailedKeys(loaded, provisioning);
   if (mailed.length === 0) throw nothingToSend(keysOf(loaded, provisioning));
-  if (mailed.some(({ lease }) => isLeasedByAnother(lease, run, now()))) throw busy();
-  const { emailsTo } = loaded.request;
-  if (!emailsTo.some(email => isMailable(email, deps.pinMailDomains)))
+  const leased = mailed.find(({ lease }) => isLeasedByAnother(lease, run, now()));
+  if (leased !== undefined) throw busy(leased, deps);
+  if (!loaded.request.emailsTo.some(email => isMailable(email, deps.pinMailDomains)))
     throw new Fault(
       "conflict",
       "PIN emails may go to no address of the request: PIN_MAIL_DOMAINS allows none of their domains.",
@@ -90,20 +91,19 @@ function resendableKeyIds(
   return open.map(({ id }) => id);
 }
 
-const busy = (): Fault =>
-  new Fault("conflict", "A job is working on the keys of the request.", { retryAfterSeconds: retryAfterLease });
-
-function mailsPaused({ now, peerLimits }: ConnectorDeps): Fault {
-  const { pausedUntil } = peerLimits.of(mailService);
-  const retryAfterSeconds = pausedUntil === undefined ? 30 : Math.ceil(between(now(), pausedUntil) / 1000);
-  return new Fault("unavailable", "The mail service is temporarily unavailable.", { retryAfterSeconds });
-}
+const busy = ({ lease }: SecurityKey, deps: ConnectorDeps): Fault =>
+  new Fault("conflict", "A job is working on the keys of the request.", {
+    retryAfterSeconds: secondsUntilFree(lease, deps),
+  });
 
 /** Returns why the call sends no more emails; undefined if it may send another one. */
 function whyStopped(run: Run, deps: ConnectorDeps): Fault | undefined {
   if (isPastDeadline(run, deps))
     return new Fault("unavailable", "Timed out before all PINs were sent.", { retryAfterSeconds: 30 });
-  return isStopped(mailService, run, deps) ? mailsPaused(deps) : undefined;
+  if (!isStopped(mailService, run, deps)) return undefined;
+  const { pausedUntil } = deps.peerLimits.of(mailService);
+  const retryAfterSeconds = pausedUntil === undefined ? 30 : Math.ceil(between(deps.now(), pausedUntil) / 1000);
+  return new Fault("unavailable", "The mail service is temporarily unavailable.", { retryAfterSeconds });
 }
 
 /** Whether no other run has the lease of the key, and its limit allows one more email. */
@@ -131,29 +131,25 @@ async function resendEach(
       lastFault = stopped;
       break;
     }
-    const key = securityKeyOf(loaded, keyId);
+    const work = keyWork(loaded, keyId, run, deps);
     // The request may have been read again after a conflict on an earlier key.
-    if (!mayResend(key, run, deps)) {
-      lastFault = busy();
+    if (!mayResend(work.key, run, deps)) {
+      lastFault = busy(work.key, deps);
       continue;
     }
-    const pin = await fetchPin(loaded, keyId, deps);
-    if ("problem" in pin) {
-      const { problem, isTransient, retryAfterSeconds = 30 } = pin;
-      lastFault = isTransient
-        ? new Fault("unavailable", problem, { retryAfterSeconds })
-        : (lastFault ?? new Fault("conflict", problem));
+    const fetched = await orFailure(fetchPinResponse(loaded, work.key, deps));
+    const opened = await openPinResponse(loaded, work.key, fetched, deps);
+    if ("problem" in opened) {
+      const { problem, isTransient, retryAfterSeconds = 30 } = opened;
+      if (isTransient) lastFault = new Fault("unavailable", problem, { retryAfterSeconds });
+      else lastFault ??= new Fault("conflict", problem);
       continue;
     }
-    const after = await runStep({ loaded, keyId, run }, resend({ loaded, key }, pin.pin, deps), deps);
-    if (after === undefined) lastFault = busy();
-    // The only call of the step was not begun, so nothing is stored.
-    else if (after.isDeferred) lastFault = whyStopped(run, deps) ?? mailsPaused(deps);
-    else {
+    if (await work.finish(await resend(work, opened.pin))) {
       tried++;
-      if (securityKeyOf(after.loaded, keyId).mail.state === "sent") sent++;
-    }
-    loaded = after?.loaded ?? (await deps.requests.load(start.request.id)) ?? loaded;
+      if (work.key.mail.state === "sent") sent++;
+    } else lastFault = whyStopped(run, deps) ?? busy(work.key, deps);
+    loaded = work.isLost ? ((await deps.requests.load(start.request.id)) ?? loaded) : work.loaded;
   }
   if (lastFault !== undefined && tried === 0) throw lastFault;
   return sent;
@@ -175,25 +171,19 @@ function withOneGet({ delivery, ...deps }: ConnectorDeps): ConnectorDeps {
 }
 
 /**
- * Returns the step that sends the PIN again. It makes the email due under the next number, so that it is a new email to
- * the mail service, and a job continues it after a crash.
+ * Sends the PIN again. Makes the email due under the next number, so that it is a new email to the mail service, and a
+ * job continues it after a crash.
  */
-function resend(target: Target, pin: string, deps: ConnectorDeps): PeerCall {
-  const at = deps.now();
-  const send = sendFetchedPin(target, pin, deps);
-  const intent = (key: SecurityKey) =>
-    send.intent({ ...key, mail: nextMail(key, at), due: { queue: queueOf(key), at } });
-  return { ...send, intent };
-}
-
-function nextMail(key: SecurityKey, at: Instant): SecurityKey["mail"] {
-  const { leftOut, triedAt, accepted, errorCode, ...mail } = key.mail;
-  return {
+function resend(work: KeyWork, pin: string): Promise<KeyChange | undefined> {
+  const at = work.deps.now();
+  const nextMail = ({ leftOut, triedAt, accepted, errorCode, ...mail }: SecurityKey["mail"]): SecurityKey["mail"] => ({
     ...mail,
     state: "due",
     number: mail.number + 1,
     firstDueAt: at,
     retry: firstAttempt(at),
-    resentAt: [...recent(key, at), at],
-  };
+    resentAt: [...recent(work.key, at), at],
+  });
+  const send = { ...addressesOf(work.loaded, work.key, work.deps), pin, inDoubt: false };
+  return deliver(work, send, key => ({ ...key, mail: nextMail(key.mail), due: { queue: queueOf(key), at } }));
 }

@@ -3,6 +3,7 @@ import { PeerFailure } from "../../platform/peer-failure.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { optionsRequestOf } from "../idp/creation-options.ts";
 import type { Credential } from "../model/credential.ts";
+import { idpName, preRegistrationApi } from "../model/peer-names.ts";
 import { enrollmentId, isOnSite, type SecurityKey } from "../model/security-key.ts";
 import type { Challenge } from "../model/webauthn.ts";
 import { idpStatePurpose, openSealed } from "../storage/sealed.ts";
@@ -13,6 +14,17 @@ import { idpStatePurpose, openSealed } from "../storage/sealed.ts";
  */
 export type OptionsResponses = Map<Credential, Challenge | "unanswered">;
 
+/** Makes a call to a peer, which may take `timeLimitMs`. Throws a PeerFailure if it fails or is not made. */
+export type MakeCall = (peer: string, timeLimitMs: number, call: () => Promise<void>) => Promise<void>;
+
+interface CompensationDeps
+  extends Pick<ConnectorDeps, "idps" | "rfpr" | "intervals" | "concurrency" | "sealer" | "log"> {
+  /** Absent if each call is made at once. */
+  readonly makeCall?: MakeCall;
+}
+
+export const atOnce: MakeCall = (_peer, _timeLimitMs, call) => call();
+
 /**
  * Removes the authenticators of these security keys at the pre-registration API and their registrations at the IdPs.
  * Throws a failure of the pre-registration API, else one of an IdP. May be repeated.
@@ -20,14 +32,14 @@ export type OptionsResponses = Map<Credential, Challenge | "unanswered">;
 export async function compensate(
   requestId: string,
   keys: readonly SecurityKey[],
-  deps: Pick<ConnectorDeps, "idps" | "rfpr" | "intervals" | "concurrency" | "sealer" | "log">,
+  deps: CompensationDeps,
   responses?: OptionsResponses,
 ): Promise<void> {
   await allEnded([removeAuthenticators(requestId, keys, deps), compensateAtIdps(requestId, keys, deps, responses)]);
 }
 
 /** Waits for the end of all. Throws the first failure that may pass, else the first one. */
-async function allEnded(work: readonly (Promise<void> | undefined)[]): Promise<void> {
+async function allEnded(work: readonly Promise<void>[]): Promise<void> {
   const results = await Promise.allSettled(work);
   const failures = results.flatMap(result => (result.status === "rejected" ? [result.reason as unknown] : []));
   if (failures.length > 0)
@@ -44,26 +56,26 @@ async function allEnded(work: readonly (Promise<void> | undefined)[]): Promise<v
 export async function compensateAtIdps(
   requestId: string,
   keys: readonly SecurityKey[],
-  { concurrency, ...deps }: IdpPorts & Pick<ConnectorDeps, "concurrency">,
+  deps: CompensationDeps,
   responses?: OptionsResponses,
 ): Promise<void> {
-  const limit = pLimit(concurrency);
-  const compensateCredential = async (key: SecurityKey, index: number, credential: Credential): Promise<void> => {
-    const response = responses?.get(credential);
-    const given = response === "unanswered" ? undefined : response?.idpState;
-    if (responses === undefined || response !== undefined || credential.idpState !== undefined)
-      await compensateAtIdp(requestId, key, index, deps, given);
-  };
-  await allEnded(
-    keys.flatMap(key =>
-      key.credentials.map((credential, index) =>
-        credential.state === "processing" ? limit(compensateCredential, key, index, credential) : undefined,
-      ),
+  const limit = pLimit(deps.concurrency);
+  const waiting = keys.flatMap(key =>
+    key.credentials.flatMap((credential, index) =>
+      credential.state === "processing" ? [{ key, index, credential, response: responses?.get(credential) }] : [],
     ),
   );
+  const begun = waiting.filter(
+    ({ credential, response }) =>
+      responses === undefined || response !== undefined || credential.idpState !== undefined,
+  );
+  await allEnded(
+    begun.map(({ key, index, response }) => {
+      const given = response === "unanswered" ? undefined : response?.idpState;
+      return limit(() => compensateAtIdp(requestId, key, index, deps, given));
+    }),
+  );
 }
-
-type IdpPorts = Pick<ConnectorDeps, "idps" | "intervals" | "sealer" | "log">;
 
 /**
  * Removes the registration that was started at the IdP for one credential, as `compensateAtIdps` does.
@@ -73,19 +85,23 @@ export async function compensateAtIdp(
   requestId: string,
   { id: keyId, credentials }: SecurityKey,
   index: number,
-  { idps, intervals, sealer, log }: IdpPorts,
+  { idps, intervals: { idpCallMs }, sealer, log, makeCall = atOnce }: Omit<CompensationDeps, "concurrency" | "rfpr">,
   given?: Challenge["idpState"],
 ): Promise<void> {
   const credential = credentials[index];
   const idp = credential && idps.get(credential.idpId);
   if (credential === undefined || idp === undefined) return;
-  const signal = AbortSignal.timeout(intervals.idpCallMs);
   const { idpState } = credential;
   const context = { requestId, keyId, purpose: idpStatePurpose(index) };
   const opened = given ?? (idpState && (await openSealed<Challenge["idpState"]>(idpState, context, { sealer, log })));
-  // The request must not wait for a key version that may be gone for ever.
-  if (!opened) await idp.compensateUnanswered?.(optionsRequestOf(requestId, keyId, index, credential), signal);
-  else await idp.compensate(opened, signal);
+  // An IdP that keeps no state is not called.
+  const make = idp.compensateUnanswered === undefined ? atOnce : makeCall;
+  await make(idpName(idp.id), idpCallMs, async () => {
+    const signal = AbortSignal.timeout(idpCallMs);
+    // The request must not wait for a key version that may be gone for ever.
+    if (!opened) await idp.compensateUnanswered?.(optionsRequestOf(requestId, keyId, index, credential), signal);
+    else await idp.compensate(opened, signal);
+  });
 }
 
 /**
@@ -96,14 +112,22 @@ export async function compensateAtIdp(
 export async function removeAuthenticators(
   requestId: string,
   keys: readonly SecurityKey[],
-  { rfpr, concurrency, log }: Pick<ConnectorDeps, "rfpr" | "concurrency" | "log">,
+  {
+    rfpr,
+    concurrency,
+    log,
+    intervals,
+    makeCall = atOnce,
+  }: Pick<CompensationDeps, "rfpr" | "concurrency" | "log" | "intervals" | "makeCall">,
 ): Promise<void> {
   const authenticators = keys.filter(key => isOnSite(key) && mayHaveBeenSent(key));
   if (authenticators.length === 0) return;
   if (rfpr === undefined)
     return log.warn("authenticators_left", { credentialRequestId: requestId, count: authenticators.length });
   const limit = pLimit(concurrency);
-  await Promise.all(authenticators.map(({ id }) => limit(() => rfpr.remove(enrollmentId(requestId, id)))));
+  const remove = ({ id }: SecurityKey) =>
+    makeCall(preRegistrationApi, intervals.enrollmentCallMs, () => rfpr.remove(enrollmentId(requestId, id)));
+  await Promise.all(authenticators.map(key => limit(remove, key)));
 }
 
 /**

@@ -5,7 +5,7 @@ import { deliveryService } from "../model/peer-names.ts";
 import type { CredentialRequest, Delivery, Shipment } from "../model/request.ts";
 import { deliveryStateOf } from "../model/shipment.ts";
 import { logAndContinue } from "../runs/queue.ts";
-import { callAndRecord, callInTurn, type Run } from "../runs/run.ts";
+import { callInTurn, notCalled, type Run } from "../runs/run.ts";
 
 /** The states of requests whose shipment the delivery service probably knows, in the order of reading. */
 const states = ["started", "complete", "partial"] as const;
@@ -76,9 +76,8 @@ export async function probeOtherShipments(
   let calls = 0;
   let doubtful = 0;
   for await (const { delivery } of answeredShipments(missing.keys(), deps)) {
-    const call = () => deps.delivery.getShipment(delivery.shipment.id);
-    const read = await callInTurn(deliveryService, run, deps, () => callAndRecord(deliveryService, run, deps, call));
-    if (read === "deferred") return "undecided";
+    const read = await callInTurn(deliveryService, run, deps, () => deps.delivery.getShipment(delivery.shipment.id));
+    if (read === notCalled) return "undecided";
     if (!(read instanceof PeerFailure)) return "knows_others";
     if (read.kind === "unauthorized") return "unauthorized";
     if (read.isTransient || read.mayComeFromProxy) doubtful += 1;

@@ -1,17 +1,18 @@
-import { between, plus } from "../../platform/time.ts";
+import { PeerFailure } from "../../platform/peer-failure.ts";
+import { between, type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { unconfirmedMessage } from "../faults.ts";
 import { neverConfirmedMessage } from "../model/idempotency.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import { postponeRequest, withPollDue } from "../model/next-due.ts";
 import { deliveryService } from "../model/peer-names.ts";
-import type { Delivery } from "../model/request.ts";
 import { hasProgressed, isOnSite } from "../model/security-key.ts";
 import { startRequest } from "../model/states.ts";
-import { callInTurn, isLeasedByAnother, newLease, type Run } from "../runs/run.ts";
+import { callLeased, leaseRequest } from "../runs/lease-request.ts";
+import { isLeasedByAnother, notCalled, type Run } from "../runs/run.ts";
+import { compensateInTurn, mustDeferKeys } from "./calls-in-turn.ts";
 import { endUnconfirmed, failRequest } from "./fail-request.ts";
-import { compensateInTurn, mustDeferKeys } from "./peers-in-turn.ts";
-import { canFindOthers, findCandidates, isNeverOrdered, withUnknown } from "./unknown-order.ts";
+import { canFindOthers, findByReference, findCandidates, isNeverOrdered, withUnknown } from "./unknown-order.ts";
 
 /**
  * Reconciles a request whose create handler stopped. Without an order intent, the request is compensated and ends
@@ -36,21 +37,15 @@ export async function reconcileRequest(loaded: LoadedRequest, run: Run, deps: Co
     }
     return false;
   }
-  const lease = () => deps.requests.save(loaded, { request: { ...request, lease: newLease(run, now(), intervals) } });
   if (sentAt === undefined) {
     if (mustDeferKeys(loaded.keys, run, deps)) return true;
-    const leased = await lease();
+    const leased = await leaseRequest(loaded, run, deps);
     if (leased !== undefined) await compensateAndFail(leased, run, deps);
     return false;
   }
-  const call = async () => {
-    const leased = await lease();
-    return leased && (await lookUp(leased, sentAt, run, deps)) === "never_confirmed" ? leased : undefined;
-  };
-  const unconfirmed = await callInTurn(deliveryService, run, deps, call);
-  if (unconfirmed === "deferred") return true;
-  // Outside the turn at the delivery service, because the compensation waits for the turns of other peers.
-  if (unconfirmed !== undefined) await failUnconfirmed(unconfirmed, run, deps);
+  const made = await callLeased(loaded, deliveryService, run, deps, () => findByReference(request, sentAt, deps));
+  if (made === notCalled) return true;
+  if (made !== undefined) await judgeLookUp(made.leased, made.answer, sentAt, run, deps);
   return false;
 }
 
@@ -77,50 +72,43 @@ async function compensateAndFail(leased: LoadedRequest, run: Run, deps: Connecto
 const leastLookUps = 10;
 
 /**
- * Looks up the shipment, and links it or postpones the next look-up. Returns `never_confirmed` and changes nothing if
- * `reconcileForMs` has passed without a shipment, or if the create handler may have stopped before its call and the
- * delivery service does not know the order.
+ * Links the shipment that a look-up has found, or postpones the next look-up. Ends the request if `reconcileForMs` has
+ * passed without a shipment, or if the create handler may have stopped before its call and the delivery service does
+ * not know the order.
  */
-async function lookUp(
+async function judgeLookUp(
   leased: LoadedRequest,
-  sentAt: string,
+  found: Awaited<ReturnType<typeof findByReference>> | PeerFailure,
+  sentAt: Instant,
   run: Run,
   deps: ConnectorDeps,
-): Promise<"never_confirmed" | undefined> {
+): Promise<void> {
   const { requests, now, intervals, log } = deps;
-  const request = leased.request;
-  const { found, isContested, isUnknown, failure } = await findCandidates(leased, sentAt, run, deps);
-  const [shipment] = found;
-  if (found.length === 1 && shipment !== undefined) {
-    const { errorMessage, lease, ...rest } = request;
+  const { errorMessage, lease, ...request } = leased.request;
+  const [listed, failure] = found instanceof PeerFailure ? [undefined, found] : [found, undefined];
+  if (failure !== undefined) log.warn("look_up_failed", { error: failure });
+  const { candidates, isContested, isUnknown } = await findCandidates(leased, listed, sentAt, deps);
+  const [shipment] = candidates;
+  if (candidates.length === 1 && shipment !== undefined) {
     const { missing, ...sent } = request.delivery ?? {};
     const delivery = { ...sent, shipment: { id: shipment.shipmentId, tentative: true } };
     const due = { queue: "poll", at: now(), peer: deliveryService } as const;
-    const started = { ...rest, state: startRequest(request.state), delivery, attempts: 0, due };
+    const started = { ...request, state: startRequest(request.state), delivery, attempts: 0, due };
     const linked = await requests.save(leased, { request: started, keys: withPollDue(leased.keys, deps) });
     // On a conflict the lease expires, and the next look-up sees whether the shipment is linked to another request.
     if (linked !== undefined) log.info("shipment_linked", { shipmentId: shipment.shipmentId });
-    return undefined;
-  }
-  const isKnown = failure === undefined || request.attempts >= leastLookUps;
-  if (between(sentAt, now()) > intervals.reconcileForMs && isKnown && !isContested) {
-    log.error("shipment_not_found", { candidates: found.length });
-    return "never_confirmed";
+    return;
   }
   const delivery = isUnknown ? withUnknown(request.delivery, now()) : request.delivery;
-  if (isUnknown && isNeverOrdered(delivery, now()) && (await canFindOthers(leased, deps))) {
-    log.error("shipment_not_found", { candidates: 0 });
-    return "never_confirmed";
+  const isKnown = failure === undefined || request.attempts >= leastLookUps;
+  const isTooLate = between(sentAt, now()) > intervals.reconcileForMs && isKnown && !isContested;
+  if (isTooLate || (isUnknown && isNeverOrdered(delivery, now()) && (await canFindOthers(leased, run, deps)))) {
+    log.error("shipment_not_found", { candidates: candidates.length });
+    return failUnconfirmed(leased, run, deps);
   }
-  const message = request.errorMessage ?? unconfirmedMessage;
-  await reconcileLater(withDelivery(leased, delivery), message, deps, failure?.retryAfterSeconds);
-  return undefined;
+  const counted = { ...leased, request: { ...leased.request, ...(delivery && { delivery }) } };
+  await reconcileLater(counted, errorMessage ?? unconfirmedMessage, deps, failure?.retryAfterSeconds);
 }
-
-const withDelivery = (loaded: LoadedRequest, delivery: Delivery | undefined): LoadedRequest => ({
-  ...loaded,
-  request: { ...loaded.request, ...(delivery && { delivery }) },
-});
 
 /** Compensates a request whose shipment was never found, and ends it, but for authenticators with a response. */
 async function failUnconfirmed(leased: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<void> {

@@ -1,47 +1,47 @@
-import { orFailure, PeerFailure } from "../../platform/peer-failure.ts";
+import { PeerFailure } from "../../platform/peer-failure.ts";
 import { between, hours, type Instant, minutes, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import type { LoadedRequest } from "../model/loaded-request.ts";
+import type { LoadedRequest, RequestValues } from "../model/loaded-request.ts";
 import { deliveryService } from "../model/peer-names.ts";
-import type { Delivery } from "../model/request.ts";
+import type { CredentialRequest, Delivery } from "../model/request.ts";
 import { referenceOf, shippedItems } from "../model/shipment.ts";
 import { isTerminal } from "../model/states.ts";
 import type { DeliveryShipment } from "../peers/delivery-shipment.ts";
-import { callAndRecord, type Run } from "../runs/run.ts";
+import { callInTurn, type Run } from "../runs/run.ts";
 import { answeredShipments } from "./other-shipments.ts";
+
+/** The earliest time at which the shipment of an order intent was created: clocks differ. */
+const earliestOf = (sentAt: Instant): Instant => plus(sentAt, -minutes(5));
+
+/** Returns the shipments with the reference of a request that were created since its order intent. */
+export const findByReference = (request: CredentialRequest, sentAt: Instant, { delivery }: ConnectorDeps) =>
+  delivery.findByReference(referenceOf(request), earliestOf(sentAt));
 
 /**
  * Returns the shipments that may be the order of this request: created at most 5 minutes before the order intent, equal
- * in content, and linked to no other request. If the delivery service did not answer, returns none, with its failure.
- * `isContested` means that one more is linked to another request tentatively: its responses will show which of the two
- * requests it belongs to. `isUnknown` means that the delivery service does not know the order: its list is complete,
- * and every shipment in it that may be this order belongs to another request.
+ * in content, and linked to no other request. `isContested` means that one more is linked to another request
+ * tentatively: its responses will show which of the two requests it belongs to. `isUnknown` means that the delivery
+ * service does not know the order: its list is complete, and every shipment in it that may be this order belongs to
+ * another request.
+ * @param found undefined if the delivery service did not answer
  */
 export async function findCandidates(
-  leased: LoadedRequest,
-  sentAt: string,
-  run: Run,
+  { request, keys }: LoadedRequest,
+  found: Awaited<ReturnType<typeof findByReference>> | undefined,
+  sentAt: Instant,
   deps: ConnectorDeps,
 ): Promise<{
-  readonly found: readonly DeliveryShipment[];
-  readonly isContested?: boolean;
-  readonly isUnknown?: boolean;
-  readonly failure?: PeerFailure;
+  readonly candidates: readonly DeliveryShipment[];
+  readonly isContested: boolean;
+  readonly isUnknown: boolean;
 }> {
-  const request = leased.request;
-  const earliest = plus(sentAt, -minutes(5));
-  const found = await callAndRecord(deliveryService, run, deps, () =>
-    deps.delivery.findByReference(referenceOf(request), earliest),
+  if (found === undefined || found === "cannot_tell") return { candidates: [], isContested: false, isUnknown: false };
+  const earliest = earliestOf(sentAt);
+  const rejected = request.delivery?.rejectedShipmentIds ?? [];
+  const open = found.shipments.filter(({ shipmentId }) => !rejected.includes(shipmentId));
+  const matching = open.filter(
+    shipment => (shipment.requestedAt ?? "") > earliest && matchesOrder({ request, keys }, shipment),
   );
-  if (found instanceof PeerFailure) {
-    deps.log.warn("look_up_failed", { error: found });
-    return { found: [], failure: found };
-  }
-  if (found === "cannot_tell") return { found: [] };
-  const open = found.shipments.filter(
-    ({ shipmentId }) => request.delivery?.rejectedShipmentIds?.includes(shipmentId) !== true,
-  );
-  const matching = open.filter(shipment => (shipment.requestedAt ?? "") > earliest && matchesOrder(leased, shipment));
   const owners = await Promise.all(matching.map(({ shipmentId }) => deps.requests.requestOfShipment(shipmentId)));
   const others = owners.flatMap(owner => (owner === undefined || owner === request.id ? [] : owner));
   const isContested = (await Promise.all(others.map(owner => isTentative(owner, deps)))).includes(true);
@@ -52,7 +52,7 @@ export async function findCandidates(
       (request.shipment?.customerReference === undefined || (shipment.requestedAt ?? earliest) >= earliest),
   );
   return {
-    found: matching.filter((_, index) => !others.includes(owners[index] ?? "")),
+    candidates: matching.filter((_, index) => !others.includes(owners[index] ?? "")),
     isContested,
     isUnknown:
       found.isComplete &&
@@ -88,12 +88,12 @@ export const isNeverOrdered = ({ isUnanswered, missing }: Delivery = {}, now: In
  * nothing: the token may be of another organization, or the search may not support references. True if there is no
  * other shipment to search for.
  */
-export async function canFindOthers({ request }: LoadedRequest, deps: ConnectorDeps): Promise<boolean> {
+export async function canFindOthers({ request }: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<boolean> {
   for await (const other of answeredShipments([request.id], deps)) {
     const { shipment, sentAt = other.createdAt } = other.delivery;
-    const found = await orFailure(deps.delivery.findByReference(referenceOf(other), plus(sentAt, -minutes(5))));
+    const found = await callInTurn(deliveryService, run, deps, () => findByReference(other, sentAt, deps));
     const error = found instanceof PeerFailure ? found : undefined;
-    const shipments = found instanceof PeerFailure || found === "cannot_tell" ? [] : found.shipments;
+    const shipments = typeof found === "object" && "shipments" in found ? found.shipments : [];
     const isFound = shipments.some(each => each.shipmentId === shipment.id);
     if (!isFound) deps.log.warn("search_not_trusted", { otherRequestId: other.id, ...(error && { error }) });
     return isFound;
@@ -128,11 +128,10 @@ async function isTentative(requestId: string, { requests }: ConnectorDeps): Prom
  * Whether a shipment that was found by look-up has the recipient, address and items that this request ordered. Ignores
  * letter case and outer spaces, and treats empty as absent (C6).
  */
-export function matchesOrder(loaded: LoadedRequest, shipment: DeliveryShipment): boolean {
-  const request = loaded.request;
+export function matchesOrder({ request, keys }: RequestValues, shipment: DeliveryShipment): boolean {
   if (request.shipment === undefined) return false;
   const { externalId: _, ...recipient } = request.recipient;
-  const items = shippedItems(loaded.keys);
+  const items = shippedItems(keys);
   return (
     hasEqualFields(recipient, shipment.recipient) &&
     hasEqualFields(request.shipment.mailingAddress, shipment.mailingAddress) &&

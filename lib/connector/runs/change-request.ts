@@ -1,9 +1,7 @@
 import { Fault } from "../../platform/fault.ts";
 import { conflict, retryOnConflict } from "../../platform/stored.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { type Changes, type LoadedRequest, securityKeyOf } from "../model/loaded-request.ts";
-import type { CredentialRequest } from "../model/request.ts";
-import { rolledUp } from "../model/roll-up.ts";
+import type { Changes, LoadedRequest } from "../model/loaded-request.ts";
 import type { SecurityKey } from "../model/security-key.ts";
 import { isLeasedByAnother, type Run } from "./run.ts";
 
@@ -48,31 +46,6 @@ export async function saveChanges(
     return conflict;
   });
 }
-
-/**
- * Changes one security key. If its state changes, the request's roll-up is saved in the same transaction. After a
- * conflict, reads the request again and retries while `owner` has the lease on the key (C15). Returns undefined when
- * the lease is lost: the caller stops.
- */
-export const changeSecurityKey = (
-  loaded: LoadedRequest,
-  keyId: string,
-  owner: string,
-  change: (key: SecurityKey, request: CredentialRequest) => SecurityKey,
-  deps: Pick<ConnectorDeps, "requests" | "now">,
-): Promise<LoadedRequest | undefined> =>
-  saveChanges(
-    loaded,
-    current => {
-      const before = securityKeyOf(current, keyId);
-      if (current !== loaded && before.lease?.owner !== owner) return undefined;
-      const after = change(before, current.request);
-      if (after.state === before.state) return { keys: [after] };
-      const keys = current.keys.map(key => (key.id === keyId ? after : key));
-      return { request: rolledUp(current.request, keys, deps.now()), keys: [after] };
-    },
-    deps,
-  );
 
 /** Waits before each further read while a job has a lease. A job's visit of a key usually lasts less than their sum. */
 const leaseWaitsMs = [200, 300, 500, 1000];

@@ -1,6 +1,7 @@
 import { orFailure, PeerFailure } from "../../platform/peer-failure.ts";
 import { between, earliest, type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
+import { preRegistrationApi } from "../model/peer-names.ts";
 import type { Due, Lease } from "../model/request.ts";
 import { isNoToken } from "../peers/access-token.ts";
 
@@ -51,10 +52,17 @@ export const isLeasedByAnother = (lease: Lease | undefined, { owner }: Run, now:
   lease !== undefined && lease.owner !== owner && lease.until > now;
 
 /**
- * Seconds after which a caller should retry that was refused because of a lease. Jobs release a lease within seconds of
- * their last call; only after a crash it lasts until it expires.
+ * Returns the seconds after which a caller should retry that was refused because of a lease. Jobs release a lease within
+ * seconds of their last call. One that was not renewed for longer than any call takes is left over from a crash, and
+ * lasts until it expires.
  */
-export const retryAfterLease = 5;
+export function secondsUntilFree(
+  lease: Lease | undefined,
+  { now, intervals: { leaseMs, deliveryCallMs } }: Pick<ConnectorDeps, "now" | "intervals">,
+): number {
+  const leftMs = lease === undefined ? 0 : between(now(), lease.until);
+  return leaseMs - leftMs > deliveryCallMs ? Math.max(5, Math.ceil(leftMs / 1000)) : 5;
+}
 
 /** Whether the run may work on an item: when it is due, or on demand unless before a peer's Retry-After. */
 export const isDue = (item: Pick<Due, "at" | "notBefore">, { mode }: Run, now: Instant): boolean =>
@@ -93,55 +101,53 @@ export function takeEndOfPauses({ pauses }: Run): Instant | undefined {
   return until;
 }
 
+/** The result of a call that was not made. */
+export const notCalled = Symbol("not called");
+export type NotCalled = typeof notCalled;
+
 /**
- * Makes a call as soon as the limit of its peer allows. Returns `deferred` without the call if the run must not call
- * the peer when its turn comes, or if `mayStart` returns false: by default if the time of the run is over.
+ * Makes a call as soon as the limit of its peer allows, and records its end for the run. Returns its value or the
+ * failure of the peer. Returns `notCalled` if the run must not call the peer when its turn comes, if `mayStart` returns
+ * false then (by default if the time of the run is over), or if `call` returns it.
+ * @param options `isRead`: whether it is a look-up before another call. A peer that answers look-ups may still fail all
+ * other calls
  */
 export const callInTurn = <T>(
   peer: string,
   run: Run,
-  deps: Limits,
-  call: () => Promise<T>,
-  mayStart: () => boolean = () => !isPastDeadline(run, deps),
-): Promise<T | "deferred"> =>
-  deps.peerLimits.of(peer).run(async () => (mayStart() && !mustDefer(peer, run, deps) ? call() : "deferred"));
-
-/** Makes a call, and records its result for the run (`recordCall`). Returns its value or the failure of the peer. */
-export async function callAndRecord<T>(
-  peer: string,
-  run: Run,
   deps: Limits & Pick<ConnectorDeps, "log">,
   call: () => Promise<T>,
-): Promise<T | PeerFailure> {
-  const result = await orFailure(call());
-  recordCall({ peer, failure: result instanceof PeerFailure ? result : undefined }, run, deps);
-  return result;
-}
-
-/** A call that has ended. */
-interface EndedCall {
-  readonly peer: string;
-  readonly failure?: PeerFailure | undefined;
-  /** Whether the pre-registration API does not accept the connector. */
-  readonly isUnauthorized?: boolean | undefined;
-  /** Whether it was a look-up before another call. A peer that answers look-ups may still fail all other calls. */
-  readonly isRead?: boolean;
-}
+  {
+    mayStart = () => !isPastDeadline(run, deps),
+    isRead = false,
+  }: { readonly mayStart?: () => boolean; readonly isRead?: boolean } = {},
+): Promise<T | PeerFailure | NotCalled> =>
+  deps.peerLimits.of(peer).run(async () => {
+    if (!mayStart() || mustDefer(peer, run, deps)) return notCalled;
+    const result = await orFailure(call());
+    const failure = result instanceof PeerFailure ? result : undefined;
+    if (result !== notCalled) recordCall(peer, failure, run, deps, isRead);
+    return result;
+  });
 
 /** Stops the run's calls to a peer that has failed, and all of the host to a peer that has answered 429. */
-export function recordCall(
-  { peer, failure, isUnauthorized = false, isRead = false }: EndedCall,
+function recordCall(
+  peer: string,
+  failure: PeerFailure | undefined,
   run: Run,
   deps: Limits & Pick<ConnectorDeps, "log">,
+  isRead: boolean,
 ): void {
   const wasStopped = isStopped(peer, run, deps);
   const limit = deps.peerLimits.of(peer);
   limit.pauseAfter(failure);
   const before = run.peers.get(peer) ?? { failures: 0, isStopped: false };
+  // Every authenticator would be refused alike.
+  const isRefused = peer === preRegistrationApi && failure?.kind === "unauthorized";
   const failuresAfterSuccess = isRead ? before.failures : 0;
   const failures = isFailureOfPeer(failure) ? before.failures + 1 : failuresAfterSuccess;
-  run.peers.set(peer, { failures, isStopped: before.isStopped || isUnauthorized || failures >= maxFailures });
-  if (isUnauthorized && !before.isStopped) deps.log.error("enrollment_refused", {});
+  run.peers.set(peer, { failures, isStopped: before.isStopped || isRefused || failures >= maxFailures });
+  if (isRefused && !before.isStopped) deps.log.error("enrollment_refused", {});
   else if (!wasStopped && isStopped(peer, run, deps)) {
     const { pausedUntil: until } = limit;
     deps.log.warn("peer_stopped", { peer, ...(until && { until }), error: failure });

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { newKeyCounts, processSecurityKey } from "../../../../lib/connector/jobs/process-security-keys.ts";
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
+import { newKeyCounts, processSecurityKey } from "../../../../lib/connector/jobs/process-security-keys.ts";
 import type { LoadedRequest } from "../../../../lib/connector/model/loaded-request.ts";
 import type { Due } from "../../../../lib/connector/model/request.ts";
 import { type PeerLimits, peerLimits } from "../../../../lib/connector/peers/peer-limits.ts";
-import { startRun } from "../../../../lib/connector/runs/run.ts";
-import { runStep, type Step } from "../../../../lib/connector/runs/step.ts";
+import { keyWork } from "../../../../lib/connector/runs/key-work.ts";
+import { notCalled, startRun } from "../../../../lib/connector/runs/run.ts";
 import { dueIndex } from "../../../../lib/connector/storage/due-index.table.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
 import { PeerFailure } from "../../../../lib/platform/peer-failure.ts";
@@ -316,29 +316,20 @@ describe("a time budget", () => {
     expect(await connector.load(requestId)).toEqual(loaded);
   });
 
-  test("that is over after the first call of a step leaves the step its other calls, and saves the outcome", async () => {
+  test("that is over after the first call of an operation leaves it its other calls, and those of no other one", async () => {
     const connector = await testConnector(peers);
     const [one] = await orders(connector, 1);
     await connector.runShipments();
     const loaded = await connector.load(one?.requestId ?? "");
-    if (loaded === undefined) throw new Error("no request");
-    const run = startRun("timer", connector.context);
-    const made: string[] = [];
-    const call = (name: string, next: () => Step): Step => ({
-      peer: `IdP ${name}`,
-      timeLimitMs: 0,
-      intent: same => same,
-      perform: async () => {
-        made.push(name);
-        if (name === "first") connector.advance(hours(1));
-        return { next };
-      },
-    });
-    const outcome: Step = { change: key => ({ ...key, firmware: "after both" }) };
-    const first = call("first", () => call("second", () => outcome));
-    const result = await runStep({ loaded, keyId: "s-01-001", run }, first, connector.context);
-    expect(made).toEqual(["first", "second"]);
-    expect(result).toMatchObject({ isDeferred: false });
+    const work = keyWork(loaded, "s-01-001", startRun("timer", connector.context), connector.context);
+    const call = (name: string) =>
+      work.call({ peer: `IdP ${name}`, timeLimitMs: 0 }, async () => {
+        connector.advance(hours(1));
+        return name;
+      });
+    expect([await call("first"), await call("second")]).toEqual(["first", "second"]);
+    expect(await work.finish(key => ({ ...key, firmware: "after both" }))).toBe(true);
+    expect(await call("third")).toBe(notCalled);
     expect(await connector.keyRow(one?.requestId ?? "")).toMatchObject({ firmware: "after both" });
   });
 

@@ -1,0 +1,131 @@
+import type { PeerFailure } from "../../platform/peer-failure.ts";
+import { type Instant, plus } from "../../platform/time.ts";
+import type { ConnectorDeps } from "../deps.ts";
+import { type LoadedRequest, securityKeyOf } from "../model/loaded-request.ts";
+import { releaseLease } from "../model/next-due.ts";
+import type { CredentialRequest } from "../model/request.ts";
+import { rolledUp } from "../model/roll-up.ts";
+import type { SecurityKey } from "../model/security-key.ts";
+import { saveChanges } from "./change-request.ts";
+import { callInTurn, isPastDeadline, type NotCalled, newLease, notCalled, type Run } from "./run.ts";
+
+/** A change of a security key. After a conflict it is applied again, to key and request as read again. */
+export type KeyChange = (key: SecurityKey, request: CredentialRequest) => SecurityKey;
+
+/** A call that may change something at its peer. */
+interface KeyCall {
+  /** The name of the peer, by which its calls are limited. */
+  readonly peer: string;
+  /** Milliseconds that the call may take, retries included. The lease outlasts the call. */
+  readonly timeLimitMs: number;
+  /** The change that records the call before it is made, in the same write as the renewed lease. */
+  readonly intent?: (key: SecurityKey) => SecurityKey;
+}
+
+export type KeyWork = ReturnType<typeof keyWork>;
+
+/**
+ * Returns the work of a run on one security key, which consists of operations such as an activation. An operation makes
+ * its calls by `read` and `call`, and returns the change that they result in, for `finish` to save. If a call was not
+ * made, it returns none.
+ */
+export function keyWork(start: LoadedRequest, keyId: string, run: Run, deps: ConnectorDeps) {
+  let loaded = start;
+  let isLost = false;
+  let isDeferred = false;
+  /** Whether the present operation has stored an intent: then it is finished although the time of the run is over. */
+  let hasIntent = false;
+
+  const inTurn = <T>(peer: string, call: () => Promise<T>, isRead: boolean) =>
+    callInTurn(peer, run, deps, call, { mayStart: () => hasIntent || !isPastDeadline(run, deps), isRead });
+
+  return {
+    run,
+    deps,
+
+    /** The request as this run has last read or written it. */
+    get loaded() {
+      return loaded;
+    },
+    get key() {
+      return securityKeyOf(loaded, keyId);
+    },
+    /** Whether another run or request has changed the key or has its lease: then no more is done. */
+    get isLost() {
+      return isLost;
+    },
+    /** Whether an operation was deferred to a later run: its time was over, or it must not call a peer. */
+    get isDeferred() {
+      return isDeferred;
+    },
+    /** Whether no other operation may take the place of one whose call was not made. */
+    get mustStop() {
+      return isLost || isPastDeadline(run, deps);
+    },
+
+    /** Makes a call in its turn that changes nothing at its peer. It needs no lease. */
+    read: <T>(peer: string, call: () => Promise<T>): Promise<T | PeerFailure | NotCalled> => inTurn(peer, call, true),
+
+    /**
+     * Makes a call in its turn that may change something at its peer. Before it, writes the intent and a renewed lease,
+     * so that after a crash the next run knows that the call may have been made (C15). The lease is renewed only when
+     * the turn has come, because a wait would use it up. The call is not made if the key was changed meanwhile, or if
+     * it could outlast the lease.
+     * @param make gets the time after which the call must not start
+     */
+    call: <T>(
+      { peer, timeLimitMs, intent = key => key }: KeyCall,
+      make: (notAfter: Instant) => Promise<T>,
+    ): Promise<T | PeerFailure | NotCalled> => {
+      const leaseAndCall = async (): Promise<T | NotCalled> => {
+        const lease = newLease(run, deps.now(), deps.intervals);
+        const saved = await deps.requests.save(loaded, { keys: [{ ...intent(securityKeyOf(loaded, keyId)), lease }] });
+        const notAfter = plus(lease.until, -timeLimitMs);
+        if (saved === undefined || deps.now() > notAfter) {
+          isLost = true;
+          return notCalled;
+        }
+        loaded = saved;
+        hasIntent = true;
+        return make(notAfter);
+      };
+      return inTurn(peer, leaseAndCall, false);
+    },
+
+    /**
+     * Ends an operation: saves its change together with the roll-up of the request, or defers it. After a conflict,
+     * applies the change again while the run has the lease.
+     * @param change undefined if a call of the operation was not made. Nothing is saved then: the next run repeats it
+     * @param isMoreDue whether the run works on the key after it, and keeps the lease
+     * @returns whether the change was saved
+     */
+    async finish(
+      change: KeyChange | undefined,
+      isMoreDue: (key: SecurityKey) => boolean = () => false,
+    ): Promise<boolean> {
+      hasIntent = false;
+      if (isLost) return false;
+      if (change === undefined) {
+        isDeferred = true;
+        return false;
+      }
+      const before = loaded;
+      const saved = await saveChanges(
+        before,
+        current => {
+          const key = securityKeyOf(current, keyId);
+          if (current !== before && key.lease?.owner !== run.owner) return undefined;
+          const changed = change(key, current.request);
+          const after = isMoreDue(changed) ? changed : releaseLease(changed, deps);
+          if (after.state === key.state) return { keys: [after] };
+          const keys = current.keys.map(each => (each.id === keyId ? after : each));
+          return { request: rolledUp(current.request, keys, deps.now()), keys: [after] };
+        },
+        deps,
+      );
+      if (saved === undefined) isLost = true;
+      else loaded = saved;
+      return saved !== undefined;
+    },
+  };
+}
