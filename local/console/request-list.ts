@@ -6,7 +6,7 @@ import { requestLists } from "../../lib/connector/storage/lists.table.ts";
 import { requestRows } from "../../lib/connector/storage/request-rows.table.ts";
 import { createLog } from "../../lib/platform/log.ts";
 import { openTables } from "../../lib/platform/tables/tables.ts";
-import { instant, seconds } from "../../lib/platform/time.ts";
+import { seconds } from "../../lib/platform/time.ts";
 
 /** How many requests there are, and one page of them. */
 export interface RequestPage {
@@ -26,7 +26,10 @@ const maxAgeMs = 2000;
  */
 export function createRequestList(connectionString: string, read: (path: string) => Promise<Outcome>) {
   const tables = openTables({ connectionString, timeoutMs: seconds(15) });
-  const lists = requestLists(tables, { now: () => instant(Date.now()), log: createLog(() => {}) });
+  const lists = requestLists(
+    tables,
+    createLog(() => {}),
+  );
   let index: { readonly readAt: number; readonly positions: Promise<readonly (readonly string[])[]> } | undefined;
 
   const positions = async () => {

@@ -1,13 +1,11 @@
 import { createHash } from "node:crypto";
 import * as z from "zod";
-import { chunksOf } from "../../platform/collections.ts";
 import type { Log } from "../../platform/log.ts";
 import { type Immutable, storedInstant } from "../../platform/stored.ts";
 import { readOrLog, rowColumns } from "../../platform/tables/row-columns.ts";
 import type { Tables } from "../../platform/tables/tables.ts";
-import { transactionSize } from "../../platform/tables/transaction.ts";
-import type { Now } from "../../platform/time.ts";
 import { type ListKey, type RequestList, sortKeyOf } from "../model/request-lists.ts";
+import type { IndexRow } from "./index-writer.table.ts";
 import { schemaVersion } from "./request-rows.table.ts";
 
 const entrySchema = () => z.object({ requestId: z.string(), createdAt: storedInstant, writtenAt: storedInstant });
@@ -29,51 +27,21 @@ const partitionOf = (list: RequestList): string => ("state" in list ? list.state
 /** Names are hashed, because a row key does not allow every character of an address. */
 const prefixOf = (list: RequestList): string =>
   "state" in list ? "" : `${createHash("sha256").update(list.name).digest("base64url")}_`;
-const rowKeyOf = (listKey: ListKey, list: RequestList): string => prefixOf(list) + sortKeyOf(listKey);
+
+/** Returns the row of a request in a list. */
+export const listRow = ({ createdAt, requestId }: ListKey, list: RequestList): IndexRow => ({
+  table: listsTable,
+  partitionKey: partitionOf(list),
+  rowKey: prefixOf(list) + sortKeyOf({ createdAt, requestId }),
+  columns: writtenAt => listColumns.toColumns({ createdAt, requestId, writtenAt }),
+});
 
 const pageSize = 100;
 
 /** Returns the lists of requests (docs/storage.md). */
-export function requestLists(tables: Tables, { now, log }: { readonly now: Now; readonly log: Log }) {
+export function requestLists(tables: Tables, log: Log) {
   const table = tables.table(listsTable);
-
-  const forChunks = async (
-    lists: readonly RequestList[],
-    work: (partitionKey: string, some: readonly RequestList[]) => Promise<void>,
-  ): Promise<void> => {
-    const ofPartition = Map.groupBy(lists, partitionOf);
-    await Promise.all(
-      [...ofPartition].flatMap(([partitionKey, all]) =>
-        chunksOf(all, transactionSize).map(some => work(partitionKey, some)),
-      ),
-    );
-  };
-
   return {
-    /** Adds a request to lists. */
-    enter: ({ createdAt, requestId }: ListKey, lists: readonly RequestList[]): Promise<void> =>
-      forChunks(lists, async (partitionKey, some) => {
-        const columns = listColumns.toColumns({ createdAt, requestId, writtenAt: now() });
-        const rows = some.map(list => ({ rowKey: rowKeyOf({ createdAt, requestId }, list), ...columns }));
-        const [only] = rows;
-        if (rows.length === 1 && only !== undefined) await table.upsert({ partitionKey, ...only });
-        else
-          await table.transact(
-            partitionKey,
-            rows.map(row => ({ upsert: row })),
-          );
-      }),
-
-    /** Removes a request from lists. Does nothing for a list that does not have it. */
-    leave: (listKey: ListKey, lists: readonly RequestList[]): Promise<void> =>
-      forChunks(lists, async (partitionKey, some) => {
-        const keys = some.map(list => rowKeyOf(listKey, list));
-        const actions = keys.map(rowKey => ({ remove: { rowKey } }));
-        // The transaction fails if a row is missing. Then the rows are removed one by one.
-        if (keys.length > 1 && (await table.transact(partitionKey, actions)) !== undefined) return;
-        await Promise.all(keys.map(rowKey => table.remove(partitionKey, rowKey)));
-      }),
-
     /** Yields all entries in the order of creation. Entries may be removed meanwhile. */
     async *allEntries(list: RequestList): AsyncGenerator<ListEntry> {
       let after: string | undefined;

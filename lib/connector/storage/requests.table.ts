@@ -3,14 +3,16 @@ import type { Log } from "../../platform/log.ts";
 import type { Tables } from "../../platform/tables/tables.ts";
 import { between, type Instant, minutes, type Now } from "../../platform/time.ts";
 import { claimsTable } from "../create/claims.table.ts";
-import { type Changes, type LoadedRequest, withChanges } from "../model/loaded-request.ts";
+import { type Changes, type LoadedRequest, type RequestValues, withChanges } from "../model/loaded-request.ts";
 import type { CredentialRequest } from "../model/request.ts";
-import { listKeyOf, listsOf, type RequestList } from "../model/request-lists.ts";
+import { listKeyOf, listsOf, listsWithout, type RequestList } from "../model/request-lists.ts";
 import { isOnSite, type SecurityKey } from "../model/security-key.ts";
 import { newDeliveryState } from "../model/shipment.ts";
-import { type DueEntry, dueIndex, dueTable } from "./due-index.table.ts";
-import { dueItemsOf, indexRows, newLists } from "./index-rows.table.ts";
-import { type ListedEntry, listsTable, requestLists } from "./lists.table.ts";
+import { requestStates } from "../model/states.ts";
+import { type DueEntry, dueEntries, dueRow, dueTable } from "./due-index.table.ts";
+import { dueItemsOf, formerRows, indexRowsOf, isDueRow, newRows } from "./index-rows.table.ts";
+import { indexWriter } from "./index-writer.table.ts";
+import { type ListedEntry, listRow, listsTable, requestLists } from "./lists.table.ts";
 import type { RequestEvents } from "./request-events.table.ts";
 import { requestRows, requestsTable } from "./request-rows.table.ts";
 import { shipmentRecords } from "./shipment-records.table.ts";
@@ -55,20 +57,14 @@ export type RequestStore = ReturnType<typeof requestStore>;
  */
 export function requestStore(tables: Tables, { shipmentsTable, events, now, log }: StoreOptions) {
   const rows = requestRows(tables);
-  const due = dueIndex(tables, { now, log });
-  const lists = requestLists(tables, { now, log });
+  const index = indexWriter(tables, now);
+  const lists = requestLists(tables, log);
   const shipments = shipmentRecords(tables, shipmentsTable, rows.load);
-  const index = indexRows({ due, lists, shipments });
 
-  /** Copies the current status of a request to the record of its shipment. */
-  const updateShipment = async ({ request: { id, delivery } }: LoadedRequest): Promise<void> => {
-    if (delivery?.shipment !== undefined) await shipments.update(delivery.shipment.id, id);
-  };
-
-  /** Unlinks the shipments that a crash left linked to the request that had rejected them. */
-  const unlinkRejected = async ({ request: { id, delivery } }: LoadedRequest): Promise<void> => {
-    const { shipment, rejectedShipmentIds = [] } = delivery ?? {};
-    for (const rejected of rejectedShipmentIds) if (rejected !== shipment?.id) await shipments.unlink(rejected, id);
+  /** Writes the index rows of `after` that `before` does not have. False if its shipment is that of another request. */
+  const addIndexRows = async (before: RequestValues | undefined, after: RequestValues): Promise<boolean> => {
+    const [isLinked] = await Promise.all([shipments.linkNew(before, after), index.put(newRows(before, after))]);
+    return isLinked;
   };
 
   return {
@@ -79,7 +75,7 @@ export function requestStore(tables: Tables, { shipmentsTable, events, now, log 
       let addedAt: Instant;
       do {
         addedAt = now();
-        await index.add(undefined, { request, keys });
+        await addIndexRows(undefined, { request, keys });
       } while (between(addedAt, now()) > maxSuspendedMs);
       return rows.insert(request, keys);
     },
@@ -101,35 +97,28 @@ export function requestStore(tables: Tables, { shipmentsTable, events, now, log 
       const recorded = events?.record(loaded, withChanges(loaded, changes));
       const all = recorded === undefined ? changes : { ...changes, request: recorded.request };
       const after = withChanges(loaded, all);
-      const [isLinked] = await Promise.all([index.add(loaded, after), recorded?.addDue()]);
+      const [isLinked] = await Promise.all([addIndexRows(loaded, after), recorded?.addDue()]);
       if (!isLinked) return undefined;
-      const hasLeftLists = after.request.isArchived === true && loaded.request.isArchived !== true;
-      if (hasLeftLists) await index.leaveFormer(loaded, after);
+      const isArchiving = after.request.isArchived === true && loaded.request.isArchived !== true;
+      const former = formerRows(loaded, after);
+      if (isArchiving) await index.remove(former.filter(row => !isDueRow(row)));
       const saved = await rows.save(loaded, all, recorded?.rows, onDoubt);
       if (saved === undefined) {
         // The request may have been deleted meanwhile: nothing would remove it from the lists that it was added to now.
-        const isChanged = hasLeftLists || newLists(loaded, after).length > 0;
-        const current = isChanged ? await rows.load(after.request.id) : undefined;
-        if (isChanged && current === undefined) await index.removeFormer(after, loaded);
-        else if (hasLeftLists && current !== undefined) await index.add(undefined, current);
+        const isListed = isArchiving || newRows(loaded, after).some(row => !isDueRow(row));
+        const current = isListed ? await rows.load(after.request.id) : undefined;
+        if (isListed && current === undefined) await index.remove(formerRows(after, loaded));
+        else if (isArchiving && current !== undefined) await index.put(indexRowsOf(current));
         return undefined;
       }
-      const { id, state, delivery } = after.request;
-      if (state !== loaded.request.state)
-        log.info("request_state", { credentialRequestId: id, state, from: loaded.request.state });
-      const changed = newDeliveryState(loaded.request, after.request);
-      if (changed !== undefined) {
-        const count = after.keys.filter(key => !isOnSite(key)).length;
-        const fields = { credentialRequestId: id, shipmentId: delivery?.shipment?.id, state: changed, keys: count };
-        log[changed === "lost" || changed === "exception" ? "error" : "info"]("delivery_state", fields);
-      }
+      logChanges(loaded.request, after, log);
       // The change is saved already. An error would report the opposite to the caller.
-      const logLeft = (error: unknown) => log.warn("index_row_left", { credentialRequestId: id, error });
+      const logLeft = (error: unknown) => log.warn("index_row_left", { credentialRequestId: after.request.id, error });
       try {
         // Comes before the removal of the former index rows: after a crash in between, the job that removes them
         // updates the record of the shipment, or unlinks it.
-        await index.updateShipment(loaded, after);
-        const removal = index.removeFormer(loaded, after, { hasLeftLists });
+        await shipments.follow(loaded, after);
+        const removal = index.remove(isArchiving ? former.filter(isDueRow) : former);
         if (isUrgent) removal.catch(logLeft);
         else await removal;
       } catch (error) {
@@ -145,20 +134,28 @@ export function requestStore(tables: Tables, { shipmentsTable, events, now, log 
      * @param foundBy set in an erasure: the list by which the request was found
      */
     async remove(loaded: LoadedRequest, foundBy?: RequestList): Promise<boolean> {
-      await index.removeOthers(loaded, foundBy);
-      await events?.removeAll(loaded.request);
+      const { request } = loaded;
+      const rowOf = (list: RequestList) => listRow(listKeyOf(request), list);
+      const found = [...dueItemsOf(loaded).map(dueRow), ...(foundBy === undefined ? [] : [rowOf(foundBy)])];
+      // A crash may have left a row in the list of another state. It would stay until that list is read, so an erasure
+      // removes it now.
+      const states = foundBy === undefined ? [] : requestStates.map(state => ({ state }));
+      const others = listsWithout([...listsOf(loaded), ...states], foundBy === undefined ? [] : [foundBy]);
+      await shipments.unlinkAll(request);
+      await index.remove(others.map(rowOf));
+      await events?.removeAll(request);
       if (!(await rows.remove(loaded))) {
-        const kept = await rows.load(loaded.request.id);
-        if (kept !== undefined) await index.add(undefined, kept);
+        const kept = await rows.load(request.id);
+        if (kept !== undefined) await addIndexRows(undefined, kept);
         return false;
       }
-      await index.removeFound(loaded, foundBy);
+      await index.remove(found);
       return true;
     },
 
-    due: due.entries,
+    due: dueEntries(tables, log),
     entries: lists.entries,
-    allEntries: (list: RequestList) => lists.allEntries(list),
+    allEntries: lists.allEntries,
 
     /**
      * Removes an index row that does not match its request, because its writer is between two writes or stopped there.
@@ -167,30 +164,33 @@ export function requestStore(tables: Tables, { shipmentsTable, events, now, log 
      * @param loaded undefined if there is no such request
      */
     async removeStale(row: DueEntry | ListedEntry, loaded: LoadedRequest | undefined): Promise<void> {
-      const isDueRow = "queue" in row;
       if (loaded !== undefined) {
-        const { request, keys } = loaded;
-        const key = isDueRow ? keys.find(({ id }) => id === row.keyId) : undefined;
-        const current = dueItemsOf(loaded).filter(({ keyId }) => keyId === key?.id);
-        if (isDueRow) await Promise.all(current.map(due.add));
-        else
-          await lists.enter(
-            listKeyOf(request),
-            listsOf(loaded).filter(list => "state" in list),
-          );
-        const rewritten = await rows.save(loaded, key === undefined ? { request } : { keys: [key] });
+        await index.put(indexRowsOf(loaded));
+        const key = "keyId" in row ? loaded.keys.find(({ id }) => id === row.keyId) : undefined;
+        const rewritten = await rows.save(loaded, key === undefined ? { request: loaded.request } : { keys: [key] });
         if (rewritten === undefined) return;
-        if (isDueRow) {
-          await updateShipment(rewritten);
-          await unlinkRejected(rewritten);
-        }
+        await shipments.repair(rewritten.request);
       }
-      if (isDueRow) await due.remove({ due: row, requestId: row.requestId, keyId: row.keyId });
-      else await lists.leave(row, [row.list]);
+      const { requestId } = row;
+      await index.remove(["queue" in row ? dueRow({ due: row, requestId, keyId: row.keyId }) : listRow(row, row.list)]);
     },
 
     findShipment: async (shipmentId: string) => (await shipments.find(shipmentId))?.value,
     requestOfShipment: async (shipmentId: string) => (await shipments.find(shipmentId))?.value.requestId,
-    updateShipment,
+    /** Copies the current status of a request to the record of its shipment. */
+    async updateShipment({ request: { id, delivery } }: LoadedRequest): Promise<void> {
+      if (delivery?.shipment !== undefined) await shipments.update(delivery.shipment.id, id);
+    },
   };
+}
+
+/** Logs a new state of a request, and of the delivery of its shipment. */
+function logChanges(before: CredentialRequest, { request, keys }: RequestValues, log: Log): void {
+  const { id: credentialRequestId, state, delivery } = request;
+  if (state !== before.state) log.info("request_state", { credentialRequestId, state, from: before.state });
+  const changed = newDeliveryState(before, request);
+  if (changed === undefined) return;
+  const count = keys.filter(key => !isOnSite(key)).length;
+  const fields = { credentialRequestId, shipmentId: delivery?.shipment?.id, state: changed, keys: count };
+  log[changed === "lost" || changed === "exception" ? "error" : "info"]("delivery_state", fields);
 }

@@ -1,7 +1,8 @@
 import { conflict, retryOnConflict, type Stored } from "../../platform/stored.ts";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
 import type { Tables } from "../../platform/tables/tables.ts";
-import type { LoadedRequest } from "../model/loaded-request.ts";
+import type { LoadedRequest, RequestValues } from "../model/loaded-request.ts";
+import { type CredentialRequest, shipmentIdOf } from "../model/request.ts";
 import { isSameStatus, type ShipmentRecord, shipmentRecordSchema, shipmentStatusOf } from "../model/shipment.ts";
 import { schemaVersion } from "./request-rows.table.ts";
 
@@ -33,42 +34,74 @@ export function shipmentRecords(
     return row && { value: shipmentColumns.fromRow(row), version: row.etag };
   };
 
+  /** Links a shipment to a request. False if it is linked to another request. May be repeated. */
+  const link = async (shipmentId: string, requestId: string, status: Omit<ShipmentRecord, "requestId">) => {
+    const columns = shipmentColumns.toColumns({ requestId, ...status });
+    if ((await table.insert({ ...keysOf(shipmentId), ...columns })) !== undefined) return true;
+    return (await find(shipmentId))?.value.requestId === requestId;
+  };
+
+  /** Removes the link of a shipment to this request, if it exists. */
+  const unlink = async (shipmentId: string, requestId: string): Promise<void> => {
+    const { partitionKey, rowKey } = keysOf(shipmentId);
+    // A write of the status changes the ETag, so the removal is repeated until it succeeds.
+    await retryOnConflict(async () => {
+      const stored = await find(shipmentId);
+      if (stored?.value.requestId !== requestId) return undefined;
+      return (await table.remove(partitionKey, rowKey, stored.version)) ? undefined : conflict;
+    });
+  };
+
+  /**
+   * Copies the status from the rows of a request to the record of its shipment. The record is read before the rows and
+   * written by its ETag, so that an older status never replaces a newer one.
+   */
+  const update = async (shipmentId: string, requestId: string): Promise<void> => {
+    for (let attempt = 0; attempt < maxAttempts; attempt++) {
+      const stored = await find(shipmentId);
+      if (stored?.value.requestId !== requestId) return;
+      const loaded = await load(requestId);
+      if (loaded?.request.delivery?.shipment?.id !== shipmentId) return;
+      const status = shipmentStatusOf(loaded.request, loaded.keys);
+      if (isSameStatus(stored.value, status)) return;
+      const row = { ...keysOf(shipmentId), ...shipmentColumns.toColumns({ requestId, ...status }) };
+      if ((await table.replace(row, stored.version)) !== undefined) return;
+    }
+  };
+
   return {
     find,
+    link,
+    unlink,
+    update,
 
-    /** Links a shipment to a request. False if it is linked to another request. May be repeated. */
-    async link(shipmentId: string, requestId: string, status: Omit<ShipmentRecord, "requestId">): Promise<boolean> {
-      const columns = shipmentColumns.toColumns({ requestId, ...status });
-      if ((await table.insert({ ...keysOf(shipmentId), ...columns })) !== undefined) return true;
-      return (await find(shipmentId))?.value.requestId === requestId;
+    /** Links the shipment of a changed request, if it is new. False if it is linked to another request. */
+    async linkNew(before: RequestValues | undefined, { request, keys }: RequestValues): Promise<boolean> {
+      const shipmentId = shipmentIdOf(request);
+      if (shipmentId === undefined || shipmentId === (before && shipmentIdOf(before.request))) return true;
+      return link(shipmentId, request.id, shipmentStatusOf(request, keys));
     },
 
-    /** Removes the link of a shipment to this request, if it exists. */
-    async unlink(shipmentId: string, requestId: string): Promise<void> {
-      const { partitionKey, rowKey } = keysOf(shipmentId);
-      // A write of the status changes the ETag, so the removal is repeated until it succeeds.
-      await retryOnConflict(async () => {
-        const stored = await find(shipmentId);
-        if (stored?.value.requestId !== requestId) return undefined;
-        return (await table.remove(partitionKey, rowKey, stored.version)) ? undefined : conflict;
-      });
+    /** Writes the status of a changed request, if it is new, and unlinks a shipment that the request has no more. */
+    async follow(before: RequestValues, { request, keys }: RequestValues): Promise<void> {
+      const former = shipmentIdOf(before.request);
+      if (former === undefined) return;
+      if (former !== shipmentIdOf(request)) return unlink(former, request.id);
+      const isSame = isSameStatus(shipmentStatusOf(before.request, before.keys), shipmentStatusOf(request, keys));
+      if (!isSame) await update(former, request.id);
     },
 
-    /**
-     * Copies the status from the rows of a request to the record of its shipment. The record is read before the rows
-     * and written by its ETag, so that an older status never replaces a newer one.
-     */
-    async update(shipmentId: string, requestId: string): Promise<void> {
-      for (let attempt = 0; attempt < maxAttempts; attempt++) {
-        const stored = await find(shipmentId);
-        if (stored?.value.requestId !== requestId) return;
-        const loaded = await load(requestId);
-        if (loaded?.request.delivery?.shipment?.id !== shipmentId) return;
-        const status = shipmentStatusOf(loaded.request, loaded.keys);
-        if (isSameStatus(stored.value, status)) return;
-        const row = { ...keysOf(shipmentId), ...shipmentColumns.toColumns({ requestId, ...status }) };
-        if ((await table.replace(row, stored.version)) !== undefined) return;
-      }
+    /** Writes what a crash may have left: the status of the shipment, and the links of rejected shipments. */
+    async repair({ id, delivery }: CredentialRequest): Promise<void> {
+      if (delivery?.shipment !== undefined) await update(delivery.shipment.id, id);
+      for (const rejected of delivery?.rejectedShipmentIds ?? [])
+        if (rejected !== delivery?.shipment?.id) await unlink(rejected, id);
+    },
+
+    /** Removes the links of all shipments that a request has or had: a crash may have left rejected ones. */
+    async unlinkAll({ id, delivery: { shipment, rejectedShipmentIds = [] } = {} }: CredentialRequest): Promise<void> {
+      for (const linked of [...rejectedShipmentIds, ...(shipment === undefined ? [] : [shipment.id])])
+        await unlink(linked, id);
     },
   };
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { sortKeyOf } from "../../../lib/connector/model/request-lists.ts";
-import { requestLists } from "../../../lib/connector/storage/lists.table.ts";
-import { createLog } from "../../../lib/platform/log.ts";
+import { indexWriter } from "../../../lib/connector/storage/index-writer.table.ts";
+import { listRow } from "../../../lib/connector/storage/lists.table.ts";
 import { openTables } from "../../../lib/platform/tables/tables.ts";
 import { instant } from "../../../lib/platform/time.ts";
 import { createRequestList } from "../../../local/console/request-list.ts";
@@ -12,12 +12,12 @@ test("lists every request from the newest to the oldest in pages of fifty that t
   const { connectionString } = freshStorage();
   await createStores(connectionString);
   const now = () => instant(Date.now());
-  const lists = requestLists(openTables({ connectionString, timeoutMs: 15_000 }), { now, log: createLog(() => {}) });
+  const index = indexWriter(openTables({ connectionString, timeoutMs: 15_000 }), now);
   const keys = Array.from({ length: 120 }, (_, at) => ({
     createdAt: instant(at * 1000),
     requestId: `00000000-0000-0000-0000-${String(at).padStart(12, "0")}`,
   }));
-  await Promise.all(keys.map((key, at) => lists.enter(key, [{ state: at % 4 === 0 ? "started" : "complete" }])));
+  await index.put(keys.map((key, at) => listRow(key, { state: at % 4 === 0 ? "started" : "complete" })));
   const asked: URLSearchParams[] = [];
   // Answers as the API does: from the oldest to the newest, those after the position.
   const list = createRequestList(connectionString, async path => {
@@ -36,9 +36,8 @@ test("lists every request from the newest to the oldest in pages of fifty that t
   expect((await list.page("started", 0)).total).toBe(30);
   expect(asked.at(-1)?.get("state")).toBe("started");
   expect((await list.page("failed", 0)).requests).toEqual([]);
-  await lists.enter({ createdAt: instant(120_000), requestId: "00000000-0000-0000-0000-000000000120" }, [
-    { state: "failed" },
-  ]);
+  const last = { createdAt: instant(120_000), requestId: "00000000-0000-0000-0000-000000000120" };
+  await index.put([listRow(last, { state: "failed" })]);
   list.changed();
   expect((await list.page(null, 0)).total).toBe(121);
 });

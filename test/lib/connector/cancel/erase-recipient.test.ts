@@ -3,7 +3,8 @@ import { createBodyV2 } from "../../../../lib/connector/api/body-to-draft.ts";
 import { eraseRecipient, type RecipientName } from "../../../../lib/connector/cancel/erase-recipient.ts";
 import { createRequest } from "../../../../lib/connector/create/create-request.ts";
 import { personList } from "../../../../lib/connector/model/request-lists.ts";
-import { requestLists } from "../../../../lib/connector/storage/lists.table.ts";
+import { indexWriter } from "../../../../lib/connector/storage/index-writer.table.ts";
+import { listRow } from "../../../../lib/connector/storage/lists.table.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
 import { PeerFailure } from "../../../../lib/platform/peer-failure.ts";
 import { days, hours, minutes, plus } from "../../../../lib/platform/time.ts";
@@ -251,12 +252,11 @@ describe("erasing one recipient", () => {
     await completed(connector, await connector.order(orderBody([1], email)));
     // Earlier entries, of requests that do not exist, fill the first page.
     const { context, deployment, now } = connector;
-    const lists = requestLists(deployment.tables, { now, log: context.log });
-    const enter = (n: number) => {
+    const rowOf = (n: number) => {
       const requestId = `00000000-0000-4000-8000-${String(n).padStart(12, "0")}`;
-      return lists.enter({ createdAt: plus(now(), -minutes(1)), requestId }, [personList(email)]);
+      return listRow({ createdAt: plus(now(), -minutes(1)), requestId }, personList(email));
     };
-    await Promise.all(Array.from({ length: 100 }, (_, n) => enter(n)));
+    await indexWriter(deployment.tables, now).put(Array.from({ length: 100 }, (_, n) => rowOf(n)));
     const page = await context.requests.entries(personList(email), { top: 100 });
     expect(page.filter(({ requestId }) => requestId.startsWith("00000000-"))).toHaveLength(100);
     expect(await eraseRecipient({ by: "email", name: email }, connector.context)).toMatchObject({

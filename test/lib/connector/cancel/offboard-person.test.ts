@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { type Leaver, offboardPerson } from "../../../../lib/connector/cancel/offboard-person.ts";
 import { personList } from "../../../../lib/connector/model/request-lists.ts";
-import { requestLists } from "../../../../lib/connector/storage/lists.table.ts";
+import { indexWriter } from "../../../../lib/connector/storage/index-writer.table.ts";
+import { listRow } from "../../../../lib/connector/storage/lists.table.ts";
 import { days, hours, minutes } from "../../../../lib/platform/time.ts";
 import { crashing } from "../../../support/connector/crashing.ts";
 import { authenticator, idAt } from "../../../support/connector/on-site.ts";
@@ -129,11 +130,8 @@ describe("to offboard a person", () => {
   test("is not complete while a request of the person is being written", async () => {
     const connector = await testConnector(peers);
     const ada = newUser();
-    const { tables, log } = connector.deployment;
-    await requestLists(tables, { now: connector.now, log }).enter(
-      { createdAt: connector.now(), requestId: "being-written" },
-      [personList(ada)],
-    );
+    const place = { createdAt: connector.now(), requestId: "being-written" };
+    await indexWriter(connector.deployment.tables, connector.now).put([listRow(place, personList(ada))]);
     expect(await offboard(connector, { userId: ada })).toEqual({ isComplete: false, credentials: [] });
     connector.advance(hours(2));
     expect(await offboard(connector, { userId: ada })).toEqual({ isComplete: true, credentials: [] });

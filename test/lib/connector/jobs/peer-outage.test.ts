@@ -4,7 +4,8 @@ import { fixedIntervals } from "../../../../lib/connector/model/intervals.ts";
 import type { CredentialRequest } from "../../../../lib/connector/model/request.ts";
 import type { SecurityKey } from "../../../../lib/connector/model/security-key.ts";
 import { peerLimits } from "../../../../lib/connector/peers/peer-limits.ts";
-import { dueIndex } from "../../../../lib/connector/storage/due-index.table.ts";
+import { dueRow } from "../../../../lib/connector/storage/due-index.table.ts";
+import { indexWriter } from "../../../../lib/connector/storage/index-writer.table.ts";
 import { PeerFailure, type PeerFailureKind } from "../../../../lib/platform/peer-failure.ts";
 import { hours, minutes, plus, seconds } from "../../../../lib/platform/time.ts";
 import {
@@ -192,12 +193,12 @@ describe("the due row of a security key", () => {
         id === "slow" && isAway ? Promise.reject(failed("unanswered")) : Promise.resolve(undefined);
       const limits = { callsAtOnce: 1 };
       const { connector } = await pendingAt([...times(3, "slow"), ["healthy", "slow"]], activate, { limits });
-      const { deployment, context, now } = connector;
+      const { deployment, now } = connector;
       const [row] = (await connector.queue("key")).filter(({ peer }) => peer === undefined);
       if (row === undefined) throw new Error("no due row without a peer");
       // The index row of a change whose rows were not written.
       const due = { queue: row.queue, at: row.at, peer };
-      await dueIndex(deployment.tables, { now, log: context.log }).add({ ...row, due });
+      await indexWriter(deployment.tables, now).put([dueRow({ ...row, due })]);
       connector.advance(ageMs);
       expect(await connector.runCredentials("timer")).toMatchObject({ activated: 1 });
       isAway = false;

@@ -6,7 +6,8 @@ import type { Due } from "../../../../lib/connector/model/request.ts";
 import { type PeerLimits, peerLimits } from "../../../../lib/connector/peers/peer-limits.ts";
 import { keyWork } from "../../../../lib/connector/runs/key-work.ts";
 import { notCalled, startRun } from "../../../../lib/connector/runs/run.ts";
-import { dueIndex } from "../../../../lib/connector/storage/due-index.table.ts";
+import { dueRow } from "../../../../lib/connector/storage/due-index.table.ts";
+import { indexWriter } from "../../../../lib/connector/storage/index-writer.table.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
 import { PeerFailure } from "../../../../lib/platform/peer-failure.ts";
 import { hours, minutes, plus, seconds } from "../../../../lib/platform/time.ts";
@@ -516,14 +517,14 @@ describe("an index row that finds nothing due", () => {
     const connector = await testConnector(peers);
     const { requestId } = await connector.order();
     const { context, deployment, now } = connector;
-    const index = dueIndex(deployment.tables, { now, log: context.log });
+    const index = indexWriter(deployment.tables, now);
     return { connector, requestId, requests: context.requests, index };
   }
 
   test("is skipped for 10 minutes, and then removed after its row was rewritten", async () => {
     const { connector, requestId, index } = await pending();
     const stale = dueAt(connector, 0);
-    await index.add({ due: stale, requestId, keyId: "s-01-001" });
+    await index.put([dueRow({ due: stale, requestId, keyId: "s-01-001" })]);
     const before = await connector.load(requestId);
     connector.advance(minutes(10));
     await connector.runCredentials();
@@ -543,8 +544,8 @@ describe("an index row that finds nothing due", () => {
     await connector.runShipments();
     const [real] = await connector.queue("key");
     if (real === undefined) throw new Error("nothing is due");
-    await index.add({ due: dueAt(connector, minutes(1)), requestId, keyId: "s-01-001" });
-    await index.remove({ due: real, requestId, keyId: "s-01-001" });
+    await index.put([dueRow({ due: dueAt(connector, minutes(1)), requestId, keyId: "s-01-001" })]);
+    await index.remove([dueRow({ due: real, requestId, keyId: "s-01-001" })]);
     connector.advance(minutes(11));
     expect(await connector.runCredentials("timer")).toMatchObject({ processed: 0 });
     expect(await connector.queue("key")).toMatchObject([{ at: real.at }]);
@@ -555,8 +556,8 @@ describe("an index row that finds nothing due", () => {
     const { connector, index } = await pending();
     const due = { queue: "reconcile", at: connector.now() } as const;
     const unknown = "7e57ab1e-0000-4000-8000-000000000000";
-    await index.add({ due, requestId: unknown });
-    await index.add({ due: { ...due, queue: "key" }, requestId: unknown, keyId: "s-01-001" });
+    await index.put([dueRow({ due, requestId: unknown })]);
+    await index.put([dueRow({ due: { ...due, queue: "key" }, requestId: unknown, keyId: "s-01-001" })]);
     connector.advance(hours(1));
     await connector.runCredentials();
     expect([...(await connector.queue("reconcile")), ...(await connector.queue("key"))]).toHaveLength(2);
@@ -568,7 +569,7 @@ describe("an index row that finds nothing due", () => {
   test("of an ended request is swept from the other queues, too", async () => {
     const { connector, requestId, index } = await pending();
     await connector.runJobs();
-    await index.add({ due: { queue: "poll", at: connector.now() }, requestId });
+    await index.put([dueRow({ due: { queue: "poll", at: connector.now() }, requestId })]);
     connector.advance(minutes(11));
     await connector.runShipments("timer");
     expect(await connector.queue("poll")).toEqual([]);

@@ -9,7 +9,8 @@ import { removeResponsesIfDeleted } from "../../../../lib/connector/collect/save
 import { listKeyOf, personList, referenceList, serialList } from "../../../../lib/connector/model/request-lists.ts";
 import { resendPin } from "../../../../lib/connector/pin/resend-pin.ts";
 import { loadRequest } from "../../../../lib/connector/runs/change-request.ts";
-import { requestLists } from "../../../../lib/connector/storage/lists.table.ts";
+import { indexWriter } from "../../../../lib/connector/storage/index-writer.table.ts";
+import { listRow } from "../../../../lib/connector/storage/lists.table.ts";
 import { backupsContainer } from "../../../../lib/platform/maintenance/read-backup.ts";
 import { days, hours, minutes } from "../../../../lib/platform/time.ts";
 import { AAGUIDS } from "../../../../local/peers/security-key/authenticator-keys.ts";
@@ -123,12 +124,12 @@ describe("the clean-up of a request with an active credential", () => {
     connector.advance(days(2));
     const { requests } = connector.context;
     const { request } = await connector.load(requestId);
-    const options = { now: connector.now, log: connector.context.log };
-    const lists = requestLists(connector.deployment.tables, options);
+    const index = indexWriter(connector.deployment.tables, connector.now);
     const old = [{ state: "complete" }, referenceList("PO former"), serialList("no longer its own")] as const;
-    await lists.enter(listKeyOf(request), old);
+    const rows = old.map(list => listRow(listKeyOf(request), list));
+    await index.put(rows);
     await connector.runCleanUp(1);
-    await lists.enter(listKeyOf(request), old);
+    await index.put(rows);
     const read = async () => {
       for (const filter of [
         { state: "complete" },

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { dueQueue } from "../../../../lib/connector/runs/due-queue.ts";
 import { startRun } from "../../../../lib/connector/runs/run.ts";
-import { dueIndex } from "../../../../lib/connector/storage/due-index.table.ts";
+import { dueRow } from "../../../../lib/connector/storage/due-index.table.ts";
+import { indexWriter } from "../../../../lib/connector/storage/index-writer.table.ts";
 import { minutes, plus } from "../../../../lib/platform/time.ts";
 import { peersOfFile, testConnector } from "../../../support/connector/test-connector.ts";
 
@@ -11,11 +12,11 @@ const peers = await peersOfFile();
 async function queueOf(peerOf: readonly (string | undefined)[], keys: readonly string[] = ["s-01-001"]) {
   const connector = await testConnector(peers);
   const { deployment, now, context } = connector;
-  const index = dueIndex(deployment.tables, { now, log: context.log });
+  const index = indexWriter(deployment.tables, now);
   for (const [n, peer] of peerOf.entries())
     for (const keyId of keys) {
       const due = { queue: "key", at: plus(now(), n - peerOf.length), ...(peer && { peer }) } as const;
-      await index.add({ due, requestId: String(n).padStart(3, "0"), keyId });
+      await index.put([dueRow({ due, requestId: String(n).padStart(3, "0"), keyId })]);
     }
   return { connector, index };
 }
@@ -38,7 +39,7 @@ test("a run takes so many requests for each peer, oldest first, so that the work
 test("a run takes all rows of a request at once, for no peer if they call several", async () => {
   const { connector, index } = await queueOf(["one", "one"], ["s-01-001", "s-02-001"]);
   const { context, now } = connector;
-  await index.add({ due: { queue: "key", at: now(), peer: "other" }, requestId: "001", keyId: "s-03-001" });
+  await index.put([dueRow({ due: { queue: "key", at: now(), peer: "other" }, requestId: "001", keyId: "s-03-001" })]);
   const taken = await dueQueue("key", startRun("timer", context), now(), context).take(() => 8);
   expect(taken.map(({ rows, peer }) => [rows.length, peer])).toEqual([
     [2, "one"],
@@ -53,7 +54,7 @@ test("an on-demand run takes no work that its own work has made due again", asyn
   const run = dueQueue("key", startRun("on_demand", context), undefined, context);
   expect(await run.take(() => 1)).toMatchObject([{ requestId: "000" }]);
   const work = { requestId: "000", keyId: "s-01-001" };
-  await index.add({ ...work, due: { queue: "key", at: plus(now(), minutes(5)) } });
+  await index.put([dueRow({ ...work, due: { queue: "key", at: plus(now(), minutes(5)) } })]);
   const rest = await run.rest();
   expect([rest.size, rest.has("000")]).toEqual([1000, false]);
 });

@@ -4,7 +4,8 @@ import type { Credential } from "../../../../lib/connector/model/credential.ts";
 import type { LoadedRequest } from "../../../../lib/connector/model/loaded-request.ts";
 import type { CredentialRequest, Due } from "../../../../lib/connector/model/request.ts";
 import type { SecurityKey } from "../../../../lib/connector/model/security-key.ts";
-import { type DueEntry, dueIndex } from "../../../../lib/connector/storage/due-index.table.ts";
+import { type DueEntry, dueRow } from "../../../../lib/connector/storage/due-index.table.ts";
+import { indexWriter } from "../../../../lib/connector/storage/index-writer.table.ts";
 import {
   requestColumns,
   schemaVersion,
@@ -25,7 +26,7 @@ const { connectionString } = freshStorage();
 const shipmentsTable = "othershipments";
 const tables = openTables({ connectionString, timeoutMs: 20_000 });
 await Promise.all(connectorTables(shipmentsTable).map(name => tables.createTable(name)));
-const index = dueIndex(tables, { now: () => now, log: createLog(() => {}) });
+const index = indexWriter(tables, () => now);
 const shipments = shipmentRecords(tables, shipmentsTable, async () => undefined);
 const store = requestStore(tables, { shipmentsTable, now: () => now, log: createLog(() => {}) });
 
@@ -293,10 +294,10 @@ describe("the index of due work", () => {
   const at = (second: number) => `2026-02-01T00:00:0${second}.000Z`;
 
   test("is in order of time, up to and with a time, each queue for itself", async () => {
-    await index.add({ due: { queue: "poll", at: at(3) }, requestId: "three" });
-    await index.add({ due: { queue: "poll", at: at(1) }, requestId: "one" });
-    await index.add({ due: { queue: "poll", at: at(2) }, requestId: "two" });
-    await index.add({ due: { queue: "reconcile", at: at(1) }, requestId: "another" });
+    await index.put([dueRow({ due: { queue: "poll", at: at(3) }, requestId: "three" })]);
+    await index.put([dueRow({ due: { queue: "poll", at: at(1) }, requestId: "one" })]);
+    await index.put([dueRow({ due: { queue: "poll", at: at(2) }, requestId: "two" })]);
+    await index.put([dueRow({ due: { queue: "reconcile", at: at(1) }, requestId: "another" })]);
     const ids = async (until?: string) => (await all("poll", until)).map(({ requestId }) => requestId);
     expect(await ids()).toEqual(["one", "two", "three"]);
     expect(await ids(at(2))).toEqual(["one", "two"]);
@@ -308,18 +309,18 @@ describe("the index of due work", () => {
 
   test("has the key, notBefore and the time of writing, and one row for each queue, time and key", async () => {
     const due = { queue: "purge", at: at(1) } as const;
-    await index.add({ due: { ...due, notBefore: at(5) }, requestId: "one", keyId: "s-01-001" });
+    await index.put([dueRow({ due: { ...due, notBefore: at(5) }, requestId: "one", keyId: "s-01-001" })]);
     const [first] = await all("purge");
     const row = { requestId: "one", keyId: "s-01-001", notBefore: at(5), writtenAt: now };
     expect(first).toEqual({ ...due, ...row });
-    await index.add({ due, requestId: "one", keyId: "s-01-001" });
-    await index.add({ due, requestId: "one", keyId: "s-02-001" });
+    await index.put([dueRow({ due, requestId: "one", keyId: "s-01-001" })]);
+    await index.put([dueRow({ due, requestId: "one", keyId: "s-02-001" })]);
     expect((await all("purge")).map(({ keyId, notBefore }) => [keyId, notBefore])).toEqual([
       ["s-01-001", undefined],
       ["s-02-001", undefined],
     ]);
-    await index.remove({ due, requestId: "one", keyId: "s-01-001" });
-    await index.remove({ due, requestId: "one", keyId: "s-01-001" });
+    await index.remove([dueRow({ due, requestId: "one", keyId: "s-01-001" })]);
+    await index.remove([dueRow({ due, requestId: "one", keyId: "s-01-001" })]);
     expect((await all("purge")).map(({ keyId }) => keyId)).toEqual(["s-02-001"]);
   });
 });
@@ -346,7 +347,7 @@ describe("the record of a shipment id", () => {
   test("is unlinked from a request that rejected it when the due row is removed that a crash left", async () => {
     const { id, loaded, owners } = await leftLinked();
     const due = { queue: "poll", at: "2026-04-01T00:00:00.000Z" } as const;
-    await index.add({ due, requestId: id });
+    await index.put([dueRow({ due, requestId: id })]);
     await store.removeStale({ ...due, requestId: id, writtenAt: now }, loaded);
     expect(await owners()).toEqual([undefined, "its-own"]);
     for await (const { requestId } of store.due("poll")) expect(requestId).not.toBe(id);
