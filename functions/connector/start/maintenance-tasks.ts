@@ -3,7 +3,7 @@ import { eraseRecipient, type RecipientName } from "../../../lib/connector/cance
 import { responsesContainer } from "../../../lib/connector/collect/responses.blob.ts";
 import { checkPeers } from "../../../lib/connector/jobs/check-peers.ts";
 import { connectorTables } from "../../../lib/connector/storage/requests.table.ts";
-import { connectorBackedUp, restoreConnector, verifyConnector } from "../../../lib/connector/storage/restore.table.ts";
+import { connectorBackedUp, restoreConnector } from "../../../lib/connector/storage/restore.table.ts";
 import { type Task, task } from "../../../lib/platform/http/task.ts";
 import { findBackup } from "../../../lib/platform/maintenance/read-backup.ts";
 import { restore, restoreBlobs } from "../../../lib/platform/maintenance/restore.ts";
@@ -27,13 +27,9 @@ const eraseInput = z.lazy(() =>
     }),
 );
 
-const recipientOf = ({
-  email,
-  external_id: externalId,
-  user_id: userId,
-}: z.output<typeof eraseInput>): RecipientName => {
+const recipientOf = ({ email, external_id, user_id = "" }: z.output<typeof eraseInput>): RecipientName => {
   if (email !== undefined) return { by: "email", name: email };
-  return externalId === undefined ? { by: "userId", name: userId ?? "" } : { by: "externalId", name: externalId };
+  return external_id === undefined ? { by: "userId", name: user_id } : { by: "externalId", name: external_id };
 };
 
 /** Maintenance of credential requests, which an administrator starts (decisions G8, G13). */
@@ -100,10 +96,11 @@ export const connectorTasks: Readonly<Record<string, Task<ConnectorContext & InD
       const backup = await findBackup(deployment, connectorBackedUp, id);
       const all = connectorTables(context.settingTexts.CLOUD_TABLES_SHIPMENTS_TABLE_NAME ?? "");
       const steps = {
-        verify: () => verifyConnector(backup, context),
+        verify: async () => (await restoreConnector(backup, context)).unreadable,
         write: async () => {
-          const copied = await restoreBlobs(backup, responsesContainer, deployment);
-          return { ...(await restoreConnector(backup, context)), blobs: copied };
+          const blobs = await restoreBlobs(backup, responsesContainer, deployment);
+          const { requests, open } = await restoreConnector(backup, context, context);
+          return { requests, open, blobs };
         },
       };
       return { ...(await restore(backup, { tables: all, containers: [responsesContainer] }, how, steps, deployment)) };

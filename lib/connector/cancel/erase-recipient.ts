@@ -13,10 +13,10 @@ import { cancelRequest } from "./cancel-request.ts";
 import { removeRequest } from "./remove-request.ts";
 
 /** The person whose data is erased, by one of the names that creates used. Letter case does not count. */
-export type RecipientName =
-  | { readonly by: "email"; readonly name: string }
-  | { readonly by: "externalId"; readonly name: string }
-  | { readonly by: "userId"; readonly name: string };
+export interface RecipientName {
+  readonly by: "email" | "externalId" | "userId";
+  readonly name: string;
+}
 
 /** A request that was deleted, or would be. */
 interface ErasedRequest {

@@ -25,69 +25,43 @@ export const connectorBackedUp: BackupScope = {
   containers: [responsesContainer],
 };
 
-interface RestoreDeps {
-  readonly events?: RequestEvents;
-  readonly log: Log;
+/** The empty stores that a restore writes. */
+interface RestoreTarget {
+  readonly requests: RequestStore;
+  readonly claims: ReturnType<typeof claimStore>;
 }
-
-interface Work {
-  /**
-   * @param before the request of the backup
-   * @param after the request as it is restored
-   * @param writeEvents writes its events, and returns the request with their number
-   */
-  request(before: RequestValues, after: RequestValues, writeEvents: WriteEvents): Promise<void>;
-  claim(claim: Claim): Promise<void>;
-}
-
-type WriteEvents = ReturnType<RequestEvents["readBackup"]>;
-
-/** Reads every request and every claim of a backup. Returns the number that cannot be read. */
-async function forEachOfBackup(backup: Backup, work: Work, { events, log }: RestoreDeps): Promise<number> {
-  const withoutEvents: WriteEvents = async (_, { request }) => request;
-  const read = (entities: readonly Entity[]) => {
-    const rows = entities.map(entity => ({ ...entity, etag: "" }));
-    const loaded = requestIn(rows);
-    if (loaded === undefined) return undefined;
-    return [loaded, restoreRequest(loaded), events?.readBackup(rows) ?? withoutEvents] as const;
-  };
-  const requests = partitions(backup.rows(requestsTable));
-  const readClaim = (row: Entity) => claimOf({ ...row, etag: "" });
-  return (
-    (await forEachItem(requests, read, item => work.request(...item), log)) +
-    (await forEachItem(backup.rows(claimsTable), readClaim, work.claim, log))
-  );
-}
-
-const nothing = async () => {};
-
-/** Reads the whole backup as `restoreConnector` does. Returns the number of items that cannot be read. */
-export const verifyConnector = (backup: Backup, deps: RestoreDeps): Promise<number> =>
-  forEachOfBackup(backup, { request: nothing, claim: nothing }, deps);
 
 /**
- * Writes the credential requests, their events and the Idempotency-Keys of a backup into empty tables, with the index
- * rows that follow from them.
- * @returns the number of requests, and of those that have not ended: their peers are read back before any call is
- * repeated
+ * Reads the credential requests, their events and the Idempotency-Keys of a backup, and writes them with the index rows
+ * that follow from them.
+ * @param target undefined if nothing is written
+ * @returns the numbers of items that cannot be read, of requests, and of requests that have not ended: their peers are
+ * read back before any call is repeated
  */
 export async function restoreConnector(
   backup: Backup,
-  {
-    requests,
-    claims,
-    ...deps
-  }: RestoreDeps & { readonly requests: RequestStore; readonly claims: ReturnType<typeof claimStore> },
-): Promise<{ readonly requests: number; readonly open: number }> {
-  const counts = { requests: 0, open: 0 };
-  const request: Work["request"] = async (before, after, writeEvents) => {
-    // The events come first: the row of the request has their number.
-    await requests.insert(await writeEvents(before, after), after.keys);
-    counts.requests++;
-    if (!isTerminal(after.request.state)) counts.open++;
+  { events, log }: { readonly events?: RequestEvents; readonly log: Log },
+  target?: RestoreTarget,
+): Promise<{ readonly unreadable: number; readonly requests: number; readonly open: number }> {
+  let requests = 0;
+  let open = 0;
+  const readRequest = (entities: readonly Entity[]) => {
+    const rows = entities.map(entity => ({ ...entity, etag: "" }));
+    const before = requestIn(rows);
+    return before && { before, after: restoreRequest(before), writeEvents: events?.readBackup(rows) };
   };
-  await forEachOfBackup(backup, { request, claim: async claim => void (await claims.insert(claim)) }, deps);
-  return counts;
+  const writeRequest = async ({ before, after, writeEvents }: NonNullable<ReturnType<typeof readRequest>>) => {
+    requests++;
+    if (!isTerminal(after.request.state)) open++;
+    // The events come first: the row of the request has their number.
+    if (target) await target.requests.insert((await writeEvents?.(before, after)) ?? after.request, after.keys);
+  };
+  const readClaim = (row: Entity) => claimOf({ ...row, etag: "" });
+  const writeClaim = async (claim: Claim) => void (await target?.claims.insert(claim));
+  const unreadable =
+    (await forEachItem(partitions(backup.rows(requestsTable)), readRequest, writeRequest, log)) +
+    (await forEachItem(backup.rows(claimsTable), readClaim, writeClaim, log));
+  return { unreadable, requests, open };
 }
 
 /**

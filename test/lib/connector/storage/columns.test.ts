@@ -100,7 +100,7 @@ describe("every column of the schema of a row", () => {
     });
     const backup = await openBackup(blobs, connectorBackedUp, id);
     const there = await stores(freshStorage());
-    await restoreConnector(backup, { ...there, log });
+    await restoreConnector(backup, { ...there, log }, there);
     // What a run holds does not survive: no lease, and a call that a run may have made is in doubt.
     const restored = await there.requests.load("sample");
     expect(Object.keys(restored?.request ?? {}).sort()).toEqual(
