@@ -1,3 +1,4 @@
+import pLimit from "p-limit";
 import { isUnavailable } from "../../platform/fault.ts";
 import { type Fields, withLogFields } from "../../platform/log.ts";
 import { between, type Instant } from "../../platform/time.ts";
@@ -5,13 +6,17 @@ import type { ConnectorDeps } from "../deps.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import type { Due } from "../model/request.ts";
 import type { DueEntry } from "../storage/due-index.table.ts";
-import { dueQueue } from "./due-queue.ts";
-import { isPastDeadline, isStaleRow, type Run, takeEndOfPauses } from "./run.ts";
+import { isDue, isPastDeadline, isStaleRow, mustDefer, type Run, takeEndOfPauses } from "./run.ts";
+
+/** Work on the due items of a request. Returns whether it has deferred some to a later run. */
+type Work = (loaded: LoadedRequest, entries: readonly DueEntry[]) => Promise<boolean>;
+
+/** Rows that are read ahead, a page of Table storage. A slow peer delays others only if it has more. */
+const pageRows = 1000;
 
 /**
  * Works through a queue, oldest items first, several requests at once and each request by one worker. The failure of an
  * item is logged, and the item stays due. Unavailable storage ends the run and is thrown.
- * @param work returns whether it has deferred work on the request to a later run
  * @param until only items that are due at or before this time; undefined for all
  * @param stopped called before each request; true ends the run
  * @returns the number of requests with work that was deferred, because the time of the run ended, it was stopped, or a
@@ -21,47 +26,60 @@ export async function forEachDue(
   queue: Due["queue"],
   run: Run,
   deps: ConnectorDeps,
-  work: (loaded: LoadedRequest, entries: readonly DueEntry[]) => Promise<boolean>,
+  work: Work,
   {
     until = run.mode === "timer" ? deps.now() : undefined,
     stopped = () => false,
   }: { readonly until?: Instant | undefined; readonly stopped?: () => boolean } = {},
 ): Promise<number> {
-  const due = dueQueue(queue, run, until, deps);
-  const { callsAtOnce } = deps.peerLimits;
-  /** The requests in work, each with its peer. Each peer has places of its own: a slow one delays no other. */
-  const active = new Map<Promise<void>, string | undefined>();
-  const freeAt = (peer: string | undefined): number =>
-    callsAtOnce - [...active.values()].filter(each => each === peer).length;
-  let storageError: unknown;
-  const hasEnded = () => storageError !== undefined || stopped() || isPastDeadline(run, deps);
   const deferred = new Set<string>();
-  try {
-    while (!hasEnded()) {
-      for (const { requestId, rows, peer } of await due.take(freeAt)) {
-        if (hasEnded()) {
-          deferred.add(requestId);
-          continue;
-        }
-        const visited = visit(requestId, rows, run, deps, work)
-          .then(isDeferred => {
-            if (isDeferred) deferred.add(requestId);
-          })
-          .catch((error: unknown) => {
-            storageError = error;
-          })
-          .finally(() => active.delete(visited));
-        active.set(visited, peer);
-      }
-      if (active.size === 0) break;
-      await Promise.race(active.keys());
+  let failure: { readonly error: unknown } | undefined;
+  const hasEnded = () => failure !== undefined || stopped() || isPastDeadline(run, deps);
+  const workOn = async (requestId: string, rows: readonly DueEntry[]): Promise<void> => {
+    const callable = rows.filter(({ peer }) => !hasEnded() && (peer === undefined || !mustDefer(peer, run, deps)));
+    if (callable.length < rows.length) deferred.add(requestId);
+    try {
+      if (callable.length > 0 && (await visit(requestId, callable, run, deps, work))) deferred.add(requestId);
+    } catch (error) {
+      failure ??= { error };
     }
+  };
+
+  /** Each peer has places of its own: a slow one delays no other. Requests that call several share the others. */
+  const limits = new Map<string | undefined, ReturnType<typeof pLimit>>();
+  const inWork = new Set<Promise<void>>();
+  const start = (rows: readonly DueEntry[]) => {
+    for (const [requestId, ofRequest] of Map.groupBy(rows, row => row.requestId)) {
+      const [first, ...others] = new Set(ofRequest.map(row => row.peer));
+      const peer = others.length === 0 ? first : undefined;
+      const limit = limits.get(peer) ?? pLimit(deps.peerLimits.callsAtOnce);
+      limits.set(peer, limit);
+      const ended = limit(workOn, requestId, ofRequest).finally(() => inWork.delete(ended));
+      inWork.add(ended);
+    }
+  };
+
+  try {
+    let page: DueEntry[] = [];
+    const nameOf = ({ requestId, keyId }: DueEntry) => `${requestId} ${keyId}`;
+    /** Rows of earlier pages. An on-demand run reads also what its own work has made due again. */
+    const taken = new Set<string>();
+    for await (const row of deps.requests.due(queue, until)) {
+      if (taken.has(nameOf(row)) || !isDue(row, run, deps.now())) continue;
+      page.push(row);
+      if (page.length < pageRows) continue;
+      start(page);
+      for (const each of page) taken.add(nameOf(each));
+      page = [];
+      while (inWork.size > pageRows / 2) await Promise.race(inWork);
+    }
+    start(page);
   } catch (error) {
-    storageError = error;
+    failure ??= { error };
   }
-  await Promise.all(active.keys());
-  if (storageError !== undefined) throw storageError;
-  return new Set([...deferred, ...(await due.rest())]).size;
+  await Promise.all(inWork);
+  if (failure !== undefined) throw failure.error;
+  return deferred.size;
 }
 
 async function visit(
@@ -69,7 +87,7 @@ async function visit(
   rows: readonly DueEntry[],
   run: Run,
   deps: ConnectorDeps,
-  work: (loaded: LoadedRequest, entries: readonly DueEntry[]) => Promise<boolean>,
+  work: Work,
 ): Promise<boolean> {
   return withLogFields({ credentialRequestId: requestId }, async () => {
     try {
