@@ -14,22 +14,16 @@ export interface PinMailContent {
   readonly trackingNumber: string;
 }
 
-interface MailText {
-  readonly subject: string;
-  readonly text: string;
-  readonly html: string;
-}
-
 /**
  * Returns the PIN email as plain text and HTML. All values are escaped. The subject never contains the PIN, and the
  * text before it is longer than what mail programs show of an email that is not opened, also on a locked screen.
  */
-export function composePinMail(content: PinMailContent, sender: ConnectorDeps["pinMailSender"]): MailText {
+export function composePinMail(content: PinMailContent, sender: ConnectorDeps["pinMailSender"]) {
   const texts = pinMailTexts[sender.language];
   const pin = oneLine(content.pin);
   const serial = oneLine(content.serial);
   const name = [oneLine(content.keyName), ...(serial === "" ? [] : [serial])].join(": ");
-  const rows: readonly Row[] = [
+  const all: readonly Row[] = [
     [texts.securityKey, name],
     [texts.serialNumber, serial],
     [texts.user(content.userIds.length), content.userIds.map(oneLine).join(", ")],
@@ -37,52 +31,33 @@ export function composePinMail(content: PinMailContent, sender: ConnectorDeps["p
     [texts.signInAddress, oneLine(sender.signInUrl)],
     [texts.support, oneLine(sender.supportContact)],
   ];
-  const mail: PinMail = {
-    pin,
-    introduction: texts.introduction(oneLine(sender.organization)),
-    rows: rows.filter(([, value]) => value !== ""),
-    texts,
-  };
+  const rows = all.filter(([, value]) => value !== "");
+  const introduction = texts.introduction(oneLine(sender.organization));
+  const lines = rows.map(([label, value]) => `${label}: ${value}`);
   const subject = texts.subject(name);
   return {
     // Callers choose names, and key makers serial numbers: either may contain the digits of the PIN.
     subject: subject.includes(pin) ? texts.shortSubject : subject,
-    text: textBody(mail),
-    html: htmlBody(mail, sender.language),
+    text: [introduction, ...texts.advice, "", texts.pin, "", `    ${pin}`, "", ...lines, ""].join("\r\n"),
+    html: htmlBody(sender.language, introduction, pin, rows),
   };
 }
 
 type Row = readonly [label: string, value: string];
-
-interface PinMail {
-  readonly pin: string;
-  readonly introduction: string;
-  readonly rows: readonly Row[];
-  readonly texts: PinMailTexts;
-}
-
-const textBody = ({ pin, introduction, rows, texts }: PinMail): string =>
-  [
-    introduction,
-    ...texts.advice,
-    "",
-    texts.pin,
-    "",
-    `    ${pin}`,
-    "",
-    ...rows.map(([label, value]) => `${label}: ${value}`),
-    "",
-  ].join("\r\n");
 
 /**
  * Uses no colours, so that the email follows the reader's light or dark scheme, no fixed widths, and loads nothing. The
  * sign-in address is not a link, because readers should not get used to signing in through links in mails. Telephones
  * are asked not to turn serial number and PIN into links.
  */
-const htmlBody = (
-  { pin, introduction, rows, texts }: PinMail,
+function htmlBody(
   language: keyof typeof pinMailTexts,
-): string => `<!doctype html>
+  introduction: string,
+  pin: string,
+  rows: readonly Row[],
+): string {
+  const texts = pinMailTexts[language];
+  return `<!doctype html>
 <html lang="${language}">
 <head>
 <meta charset="utf-8">
@@ -106,6 +81,7 @@ ${rows.map(htmlRow).join("\n")}
 </body>
 </html>
 `;
+}
 
 const htmlRow = ([label, value]: Row): string =>
   `<tr><th scope="row" style="padding: 4px 16px 4px 0; text-align: left; vertical-align: top;">${escaped(label)}</th><td style="padding: 4px 0; vertical-align: top; overflow-wrap: anywhere;">${escaped(value)}</td></tr>`;
