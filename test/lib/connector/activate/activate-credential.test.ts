@@ -173,20 +173,6 @@ describe("retryable_until", () => {
     expect(posts()).toBe(1);
     expect(readBacks()).toBe(1);
   });
-
-  test("reports that the credential may be registered if it cannot be read back", async () => {
-    const { connector, credential } = await ready();
-    failing({ kind: "drop", phase: "after" });
-    await connector.runCredentials();
-    peers.entra.fail({ kind: "refuse", method: "GET", path: "fido2Methods$", times: 10 });
-    await untilEnd(connector, credential);
-    await connector.runCredentials("timer");
-    expect(await credential()).toMatchObject({
-      state: "failed",
-      error_message: expect.stringContaining("may have been registered: check at the identity provider"),
-    });
-    expect(posts()).toBe(1);
-  });
 });
 
 describe("an activation that is not answered", () => {
