@@ -28,7 +28,7 @@ export const listEvents = endpoint({
     const { request } = await loadRequest(id, context);
     const sinks = await Promise.all(context.sinks.map(sink => readSink(sink, context)));
     if (request.eventCount === undefined) return ok({ data: [], sinks });
-    return ok({ ...readEvents(id, await context.events.load(id)), sinks });
+    return ok({ data: readEvents(await context.events.load(id)), sinks });
   },
 });
 

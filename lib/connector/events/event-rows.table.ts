@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { Log } from "../../platform/log.ts";
-import { conflict, type Immutable, retryOnConflict, type Stored, storedInstant } from "../../platform/stored.ts";
+import { type Immutable, type Stored, storedInstant } from "../../platform/stored.ts";
 import { readOrLog, rowColumns } from "../../platform/tables/row-columns.ts";
 import type { Row, Tables } from "../../platform/tables/tables.ts";
 import type { Instant, Now } from "../../platform/time.ts";
@@ -10,16 +10,10 @@ import {
   deliverySchema,
   type EventDelivery,
   eventsIn,
+  type LoadedEvents,
   type RecordedEvents,
-  type RequestEvent,
   recordedEventsSchema,
 } from "./event.ts";
-
-/** The recorded events of a request, and the state of their delivery to each sink. */
-export interface LoadedEvents {
-  readonly recorded: readonly RecordedEvents[];
-  readonly deliveries: ReadonlyMap<number, Stored<EventDelivery>>;
-}
 
 /**
  * Row keys in the partition of a request. All sort before those of its other rows, so that a read of the request leaves
@@ -53,104 +47,71 @@ export function fromEventRows(rows: readonly Row[]): LoadedEvents {
     const sink = Number(row.rowKey.slice(deliveryPrefix.length));
     deliveries.set(sink, { value: deliveryColumns.fromRow(row), version: row.etag });
   }
-  return { recorded, deliveries };
+  return { recorded, events: eventsIn(rows[0]?.partitionKey ?? "", recorded), deliveries };
 }
 
-/** Returns the events of a request that a sink has not got, in their order. */
-export function openEvents(
-  requestId: string,
-  { recorded, deliveries }: LoadedEvents,
-  sink: number,
-): readonly RequestEvent[] {
-  const done = deliveries.get(sink)?.value.done ?? 0;
-  return eventsIn(requestId, recorded).filter(({ sinks, sequence }) => sinks.includes(sink) && sequence > done);
-}
-
-const entrySchema = () =>
+const dueSchema = () =>
   z.object({
+    sink: z.int(),
     at: storedInstant,
     requestId: z.string(),
     /** The position of the first event that the row was written for. */
     first: z.int(),
     writtenAt: storedInstant,
   });
-/** One row of the index of due events of a sink. */
-export type DueEvents = Immutable<z.output<ReturnType<typeof entrySchema>>>;
+/** One row of the index of due events. */
+export type DueEvents = Immutable<z.output<ReturnType<typeof dueSchema>>>;
 export type DueEventsItem = Omit<DueEvents, "writtenAt">;
 
-/** The columns of a row of the index. Its row key begins with the time. */
-export const dueEventColumns = rowColumns<DueEvents, "at">(
-  { kind: "due event", version: schemaVersion, keyed: ["at"] },
-  entrySchema,
+/** The columns of a row of the index, whose keys have the sink and the time. */
+export const dueEventColumns = rowColumns<DueEvents, "sink" | "at">(
+  { kind: "due event", version: schemaVersion, keyed: ["sink", "at"] },
+  dueSchema,
 );
+
+/** Returns the rows of a request's events that are not done: one for each change and sink. */
+export const dueOfOpen = (
+  requestId: string,
+  { recorded, deliveries }: Pick<LoadedEvents, "recorded" | "deliveries">,
+): readonly DueEventsItem[] =>
+  recorded.flatMap(({ first, at, sinks, events }) => {
+    const lastFor = (sink: number) => first + events.findLastIndex(event => (event.sinks ?? sinks).includes(sink));
+    const open = sinks.filter(sink => lastFor(sink) > (deliveries.get(sink)?.value.done ?? 0));
+    return open.map(sink => ({ sink, at, requestId, first }));
+  });
+
+/** Returns the row of the next attempt of a delivery; undefined without a retry. */
+export const dueOfRetry = (
+  requestId: string,
+  sink: number,
+  { done, retry }: EventDelivery,
+): DueEventsItem | undefined => retry && { sink, at: retry.nextAt, requestId, first: done + 1 };
 
 /** Returns the index of due events: one partition for each sink, sorted by time. */
 export function dueEvents(tables: Tables, { now, log }: { readonly now: Now; readonly log: Log }) {
   const table = tables.table(dueTable);
+  const partitionOf = (sink: number) => `events_${sink}`;
+  const rowKeyOf = ({ at, requestId, first }: DueEventsItem) => `${at}_${requestId}_${first}`;
   return {
-    async add(sink: number, due: DueEventsItem): Promise<void> {
+    async add(due: DueEventsItem): Promise<void> {
       const columns = dueEventColumns.toColumns({ ...due, writtenAt: now() });
-      await table.upsert({ partitionKey: partitionOf(sink), rowKey: rowKeyOf(due), ...columns });
+      await table.upsert({ partitionKey: partitionOf(due.sink), rowKey: rowKeyOf(due), ...columns });
     },
 
     /** Removes the row, if it exists. */
-    async remove(sink: number, due: DueEventsItem): Promise<void> {
-      await table.remove(partitionOf(sink), rowKeyOf(due));
+    async remove(due: DueEventsItem): Promise<void> {
+      await table.remove(partitionOf(due.sink), rowKeyOf(due));
     },
 
-    /** Yields the due events of a sink in order of time up to `until`. */
-    async *entries(sink: number, until: Instant): AsyncGenerator<DueEvents> {
-      for await (const row of table.query({ partitionKey: partitionOf(sink), before: `${until}~` })) {
-        const entry = await readOrLog(log, () => dueEventsIn(row));
-        if (entry !== undefined) yield entry;
+    /** Returns the events of a sink that are due until a time, the oldest first. @param limit of read rows */
+    async until(sink: number, until: Instant, limit: number): Promise<readonly DueEvents[]> {
+      const found: DueEvents[] = [];
+      for await (const row of table.query({ partitionKey: partitionOf(sink), before: `${until}~` }, { limit })) {
+        const at = row.rowKey.split("_")[0] ?? "";
+        const due = await readOrLog(log, () => dueEventColumns.fromRow(row, { sink, at }));
+        if (due !== undefined) found.push(due);
       }
+      return found;
     },
-  };
-}
-
-const partitionOf = (sink: number): string => `events_${sink}`;
-
-/** The row key begins with the time, so that due events are a range at the start of the partition of their sink. */
-const rowKeyOf = ({ at, requestId, first }: DueEventsItem): string => `${at}_${requestId}_${first}`;
-
-const dueEventsIn = (row: Row): DueEvents => dueEventColumns.fromRow(row, { at: row.rowKey.split("_")[0] ?? "" });
-
-const stateSchema = () =>
-  z.object({
-    /** The time before which the sink is not called, from its Retry-After. */
-    notBefore: storedInstant.exactOptional(),
-    /** The sink answered 410. It is not called until it has another address or an administrator resumes it. */
-    stopped: z.object({ at: storedInstant, address: z.string() }).exactOptional(),
-    /** The last failed call, also after an accepted one, and how many calls have failed since. */
-    failure: z.object({ at: storedInstant, message: z.string(), attempts: z.int().nonnegative() }).exactOptional(),
-  });
-/** The state of a sink, over all requests. */
-export type SinkState = Immutable<z.output<ReturnType<typeof stateSchema>>>;
-
-export const sinkColumns = rowColumns<SinkState>({ kind: "event sink", version: schemaVersion }, stateSchema);
-
-/** The partition of the rows with the state of each sink. */
-const partitionKey = "event_sinks";
-
-/** Returns the states of the event sinks. */
-export function sinkStates(tables: Tables) {
-  const table = tables.table(dueTable);
-  return {
-    async sinkState(sink: number): Promise<SinkState> {
-      const row = await table.get(partitionKey, String(sink));
-      return row === undefined ? {} : sinkColumns.fromRow(row);
-    },
-
-    /** Writes the state that `change` returns, unless it is the same object. Repeats the change on a conflict. */
-    changeSinkState: (sink: number, change: (before: SinkState) => SinkState): Promise<void> =>
-      retryOnConflict(async () => {
-        const before = await table.get(partitionKey, String(sink));
-        const state = before === undefined ? {} : sinkColumns.fromRow(before);
-        const after = change(state);
-        if (after === state) return undefined;
-        const row = { partitionKey, rowKey: String(sink), ...sinkColumns.toColumns(after) };
-        const etag = await (before === undefined ? table.insert(row) : table.replace(row, before.etag));
-        return etag === undefined ? conflict : undefined;
-      }),
   };
 }

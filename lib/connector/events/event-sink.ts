@@ -3,11 +3,8 @@ import * as z from "zod";
 import { raceAbort, withTimeoutSignal } from "../../platform/async.ts";
 import { callPeer, type PeerTools } from "../../platform/call-peer.ts";
 import { PeerFailure } from "../../platform/peer-failure.ts";
-import type { Instant } from "../../platform/time.ts";
 import type { EventType } from "../model/states.ts";
-import { eventContentType } from "./cloud-event.ts";
-import type { CloudEvent } from "./cloud-event-schemas.ts";
-import type { SinkState, sinkStates } from "./event-rows.table.ts";
+import { type CloudEvent, eventContentType } from "./cloud-event.ts";
 
 /** An external system to which events are sent. */
 export interface EventSink {
@@ -65,37 +62,6 @@ export function failureText({ message, detail, cause }: PeerFailure): string {
   const { code } = (cause ?? {}) as NodeJS.ErrnoException;
   const isWord = typeof code === "string" && /^[A-Z][A-Z0-9_]{1,63}$/.test(code);
   return [message, ...(detail === undefined ? [] : [detail]), ...(isWord ? [code] : [])].join(": ");
-}
-
-/** A failed call to a sink. */
-export type SinkFailure = Pick<NonNullable<SinkState["failure"]>, "at" | "message">;
-
-/** Some calls to a sink. */
-interface Calls {
-  /** How many failed; if one was accepted, since then. */
-  readonly failures: number;
-  readonly isAccepted: boolean;
-  readonly lastFailure?: SinkFailure;
-}
-
-/** Stores the last failed call to a sink, and how many have failed since it accepted one. */
-export function recordCalls(
-  { number }: Pick<EventSink, "number">,
-  { failures, isAccepted, lastFailure }: Calls,
-  { events }: { readonly events: Pick<ReturnType<typeof sinkStates>, "changeSinkState"> },
-): Promise<void> {
-  return events.changeSinkState(number, before => {
-    const attempts = failures + (isAccepted ? 0 : (before.failure?.attempts ?? 0));
-    const failure = lastFailure ?? (before.failure?.attempts === attempts ? undefined : before.failure);
-    return failure === undefined ? before : { ...before, failure: { ...failure, attempts } };
-  });
-}
-
-/** Returns whether a sink is called: not after a 410 under its present address, nor before its Retry-After. */
-export function sinkStatus({ stopped, notBefore }: SinkState, { address }: Pick<EventSink, "address">, now: Instant) {
-  if (stopped?.address === address) return { state: "stopped", at: stopped.at } as const;
-  if (notBefore !== undefined && notBefore > now) return { state: "paused", until: notBefore } as const;
-  return { state: "active" } as const;
 }
 
 /** The parts of a message that are signed. */

@@ -1,11 +1,11 @@
 import * as z from "zod";
 import { omitUndefined } from "../../platform/collections.ts";
 import { derivedGuid } from "../../platform/crypto.ts";
-import { type Immutable, storedInstant } from "../../platform/stored.ts";
+import { type Immutable, type Stored, storedInstant } from "../../platform/stored.ts";
 import type { Instant } from "../../platform/time.ts";
 import { type CredentialRequest, leaseSchema, replacesSchema, trackingSchema } from "../model/request.ts";
 import { retrySchema } from "../model/retry.ts";
-import { type EventType, eventTypes, requestStates } from "../model/states.ts";
+import { eventTypes, requestStates } from "../model/states.ts";
 
 export const endStates = requestStates.filter(state => state !== "received" && state !== "started");
 export const deliveryFailures = ["lost", "exception"] as const;
@@ -54,7 +54,7 @@ export const recordedEventsSchema = () =>
     events: z.array(z.object({ ...occurrence, sinks: z.array(count).exactOptional() })),
   });
 export type RecordedEvents = Immutable<z.output<ReturnType<typeof recordedEventsSchema>>>;
-export type EventNames = Pick<RecordedEvents, "customerReference" | "externalId" | "tracking" | "serials">;
+type EventNames = Pick<RecordedEvents, "customerReference" | "externalId" | "tracking" | "serials">;
 
 /** An event of a request, as recorded. */
 export interface RequestEvent extends Occurrence, Omit<EventNames, "serials"> {
@@ -113,26 +113,30 @@ export const nothingDone: EventDelivery = { done: 0, deliveredAt: {}, givenUp: [
  */
 const maxKept = 500;
 
-/** Returns the delivery after its event was delivered. */
-export function afterDelivery(
-  { lease, retry, ...delivery }: EventDelivery,
-  { sequence }: RequestEvent,
-  now: Instant,
-): EventDelivery {
-  return { ...delivery, done: sequence, deliveredAt: withTime(delivery.deliveredAt, sequence, now) };
+/** Returns the delivery after an event was delivered, for the first time or again. */
+export const withDelivered = (delivery: EventDelivery, { sequence }: RequestEvent, at: Instant): EventDelivery => ({
+  ...delivery,
+  done: Math.max(delivery.done, sequence),
+  deliveredAt: Object.fromEntries<Instant>(
+    Object.entries<Instant>({ ...delivery.deliveredAt, [sequence]: at }).slice(-maxKept),
+  ),
+  givenUp: delivery.givenUp.filter(each => each !== sequence),
+});
+
+/** Returns the delivery after an event was given up. */
+export const withGivenUp = (delivery: EventDelivery, { sequence }: RequestEvent): EventDelivery => ({
+  ...delivery,
+  done: sequence,
+  givenUp: [...delivery.givenUp, sequence].slice(-maxKept),
+});
+
+/** The recorded events of a request, and the state of their delivery to each sink. */
+export interface LoadedEvents {
+  readonly recorded: readonly RecordedEvents[];
+  /** The recorded events one by one, in their order. */
+  readonly events: readonly SentEvent[];
+  readonly deliveries: ReadonlyMap<number, Stored<EventDelivery>>;
 }
-
-/** Returns the times with that of one more delivery. */
-export const withTime = (
-  times: EventDelivery["deliveredAt"],
-  sequence: number,
-  at: Instant,
-): EventDelivery["deliveredAt"] =>
-  Object.fromEntries<Instant>(Object.entries<Instant>({ ...times, [sequence]: at }).slice(-maxKept));
-
-/** Returns the positions of given-up events with one more. */
-export const withGivenUp = (givenUp: EventDelivery["givenUp"], sequence: number): EventDelivery["givenUp"] =>
-  [...givenUp, sequence].slice(-maxKept);
 
 /** Returns the events of a request in their order. */
 export const eventsIn = (requestId: string, recorded: readonly RecordedEvents[]): readonly SentEvent[] =>
@@ -142,6 +146,13 @@ export const eventsIn = (requestId: string, recorded: readonly RecordedEvents[])
       return omitUndefined({ ...common, ...occurrence, requestId, serial, sequence: first + index });
     }),
   );
+
+/** Returns the events of a request that a sink has not got, in their order. */
+export const openEvents = (
+  { events, deliveries }: LoadedEvents,
+  sink: number,
+  { done } = deliveries.get(sink)?.value ?? nothingDone,
+): readonly SentEvent[] => events.filter(({ sinks, sequence }) => sinks.includes(sink) && sequence > done);
 
 /**
  * Returns the request with the number of its events and the sinks of their deliveries. So changes that record events at
@@ -155,23 +166,3 @@ export const withEvents = (
   eventCount: first + events.length - 1,
   eventSinks: [...new Set([...eventSinks, ...sinks])],
 });
-
-/** Returns the recorded rows with events that are not done, once for each of their sinks. */
-export function openRows(
-  recorded: readonly RecordedEvents[],
-  deliveries: ReadonlyMap<number, EventDelivery>,
-): readonly { readonly sink: number; readonly at: string; readonly first: number }[] {
-  return recorded.flatMap(({ first, at, sinks, events }) => {
-    const lastFor = (sink: number) => first + events.findLastIndex(event => (event.sinks ?? sinks).includes(sink));
-    return sinks.filter(sink => lastFor(sink) > (deliveries.get(sink)?.done ?? 0)).map(sink => ({ sink, at, first }));
-  });
-}
-
-/** The `source` of every event. */
-export const eventSource = "/v2/credential-requests";
-
-/** The prefix of the types of events on the wire. */
-const typePrefix = "fido-connector.";
-
-/** Returns the type of an event on the wire. */
-export const eventName = <T extends EventType>(type: T): `fido-connector.${T}` => `${typePrefix}${type}`;

@@ -1,11 +1,12 @@
 import { omitUndefined } from "../../platform/collections.ts";
+import type { Instant } from "../../platform/time.ts";
 import type { RequestValues } from "../model/loaded-request.ts";
-import type { CredentialRequest } from "../model/request.ts";
+import { type CredentialRequest, shipmentIdOf } from "../model/request.ts";
 import { externalIdOf } from "../model/request-lists.ts";
 import { isOnSite, type SecurityKey } from "../model/security-key.ts";
 import { deliveryStateOf, newDeliveryState } from "../model/shipment.ts";
-import { type EventType, isTerminal } from "../model/states.ts";
-import type { EventNames, endStates, Occurrence, RecordedEvents } from "./event.ts";
+import { isTerminal } from "../model/states.ts";
+import type { endStates, Occurrence, RecordedEvents } from "./event.ts";
 import type { EventSink } from "./event-sink.ts";
 
 /**
@@ -72,32 +73,40 @@ function ofMail(before: SecurityKey, { id: keyId, mail }: SecurityKey): readonly
   return [{ type: `pin_mail.${state}`, keyId, mail: number, errorCode }];
 }
 
-/** Returns the names of a request for its events. An external id that is the email by default is left out. */
-export function namesOf({ request, keys }: RequestValues, occurrences: readonly Occurrence[]): EventNames {
-  const { recipient, shipment, delivery } = request;
-  const named = new Set(occurrences.map(({ keyId }) => keyId));
-  const serials = keys.flatMap(({ id, serial }) => (serial === undefined || !named.has(id) ? [] : [[id, serial]]));
-  return omitUndefined({
-    customerReference: shipment?.customerReference,
-    externalId: externalIdOf(recipient),
-    tracking: delivery?.shipment?.tentative === true ? undefined : delivery?.shipment?.tracking,
-    serials: serials.length === 0 ? undefined : Object.fromEntries(serials),
-  });
-}
-
-/** Returns the occurrences with the sinks that want them, and all sinks that want some of them. */
-export function forSinks(
-  occurrences: readonly Occurrence[],
+/**
+ * Returns the events of a change for the sinks that want some of them. Undefined if there are none, or no sink is
+ * configured.
+ */
+export function eventsOfChange(
+  before: RequestValues,
+  after: RequestValues,
   sinks: readonly Pick<EventSink, "number" | "types">[],
-): Pick<RecordedEvents, "sinks" | "events"> {
-  const numbersFor = (wanted: readonly EventType[]) =>
-    sinks
-      .filter(({ types }) => types === undefined || wanted.some(type => types.includes(type)))
-      .map(({ number }) => number);
-  const all = numbersFor(occurrences.map(({ type }) => type));
-  const events = occurrences.map(occurrence => {
-    const some = numbersFor([occurrence.type]);
-    return some.length === all.length ? occurrence : { ...occurrence, sinks: some };
+  at: Instant,
+): RecordedEvents | undefined {
+  if (sinks.length === 0) return undefined;
+  const occurrences = occurrencesBetween(before, after);
+  if (occurrences.length === 0) return undefined;
+  const { request, keys } = after;
+  const shipment = request.delivery?.shipment;
+  const serials = keys.flatMap(({ id, serial }) =>
+    serial !== undefined && occurrences.some(({ keyId }) => keyId === id) ? [[id, serial]] : [],
+  );
+  const sinksFor = (some: readonly Occurrence[]) =>
+    sinks.filter(({ types }) => some.some(({ type }) => types?.includes(type) ?? true)).map(({ number }) => number);
+  const all = sinksFor(occurrences);
+  return omitUndefined({
+    first: (before.request.eventCount ?? 0) + 1,
+    at,
+    sinks: all,
+    shipmentId: shipmentIdOf(request),
+    customerReference: request.shipment?.customerReference,
+    // Undefined if it is the email by default.
+    externalId: externalIdOf(request.recipient),
+    tracking: shipment?.tentative === true ? undefined : shipment?.tracking,
+    serials: serials.length === 0 ? undefined : Object.fromEntries(serials),
+    events: occurrences.map(occurrence => {
+      const some = sinksFor([occurrence]);
+      return some.length === all.length ? occurrence : { ...occurrence, sinks: some };
+    }),
   });
-  return { sinks: all, events };
 }

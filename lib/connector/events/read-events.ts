@@ -1,10 +1,10 @@
 import * as z from "zod";
 import { omitUndefined } from "../../platform/collections.ts";
 import { cloudEventOf } from "./cloud-event.ts";
-import type { DeliverDeps } from "./deliver-events.ts";
-import { type EventDelivery, eventsIn, nothingDone, type RequestEvent } from "./event.ts";
-import { type LoadedEvents, openEvents } from "./event-rows.table.ts";
-import { type EventSink, sinkStatus } from "./event-sink.ts";
+import type { EventDeps } from "./deliver-events.ts";
+import { type EventDelivery, type LoadedEvents, nothingDone, openEvents } from "./event.ts";
+import type { EventSink } from "./event-sink.ts";
+import { sinkStatus } from "./sink-state.table.ts";
 
 const deliveryV2 = z.lazy(() =>
   z
@@ -62,7 +62,7 @@ export const eventsV2 = z.object({ data: z.array(eventV2), sinks: z.array(sinkV2
 /** Returns the state of a sink over all requests. */
 export async function readSink(
   sink: Pick<EventSink, "number" | "address">,
-  { events, now }: Pick<DeliverDeps, "events" | "now">,
+  { events, now }: Pick<EventDeps, "events" | "now">,
 ): Promise<z.output<typeof sinkV2>> {
   const stored = await events.sinkState(sink.number);
   const { failure } = stored;
@@ -79,31 +79,26 @@ export async function readSink(
 }
 
 /** Returns the events of a request with their deliveries. */
-export const readEvents = (
-  requestId: string,
-  { recorded, deliveries }: LoadedEvents,
-): Pick<z.output<typeof eventsV2>, "data"> => ({
-  data: eventsIn(requestId, recorded).map(event => {
+export const readEvents = (loaded: LoadedEvents): z.output<typeof eventsV2>["data"] =>
+  loaded.events.map(event => {
     const { id, type, time, sequence, data } = cloudEventOf(event);
-    const ofSinks = event.sinks.map(sink => {
-      const isNext = openEvents(requestId, { recorded, deliveries }, sink)[0]?.sequence === event.sequence;
-      return readDelivery(sink, { ...event, isNext }, deliveries.get(sink)?.value);
+    const deliveries = event.sinks.map(sink => {
+      const delivery = loaded.deliveries.get(sink)?.value ?? nothingDone;
+      return { sink, ...readDelivery(event.sequence, delivery, openEvents(loaded, sink)[0]?.sequence) };
     });
-    return { id, type, time, sequence, data, deliveries: ofSinks };
-  }),
-});
+    return { id, type, time, sequence, data, deliveries };
+  });
 
+/** @param next the position of the event that is sent next */
 function readDelivery(
-  sink: number,
-  { sequence, isNext }: RequestEvent & { readonly isNext: boolean },
-  { done, deliveredAt, givenUp, retry }: EventDelivery = nothingDone,
-): z.output<typeof deliveryV2> {
-  if (givenUp.includes(sequence)) return { sink, state: "given_up" };
-  if (sequence <= done)
-    return omitUndefined({ sink, state: "delivered" as const, delivered_at: deliveredAt[sequence] });
-  if (retry === undefined || !isNext) return { sink, state: "pending" };
+  sequence: number,
+  { done, deliveredAt, givenUp, retry }: EventDelivery,
+  next: number | undefined,
+): Omit<z.output<typeof deliveryV2>, "sink"> {
+  if (givenUp.includes(sequence)) return { state: "given_up" };
+  if (sequence <= done) return omitUndefined({ state: "delivered" as const, delivered_at: deliveredAt[sequence] });
+  if (retry === undefined || sequence !== next) return { state: "pending" };
   return omitUndefined({
-    sink,
     state: "pending" as const,
     attempts: retry.attempts === 0 ? undefined : retry.attempts,
     next_attempt_at: retry.nextAt,

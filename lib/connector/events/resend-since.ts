@@ -1,4 +1,3 @@
-import { Fault } from "../../platform/fault.ts";
 import { withLogFields } from "../../platform/log.ts";
 import { conflict, retryOnConflict } from "../../platform/stored.ts";
 import type { Instant } from "../../platform/time.ts";
@@ -7,12 +6,15 @@ import { sortKeyOf } from "../model/request-lists.ts";
 import { firstAttempt } from "../model/retry.ts";
 import { requestStates } from "../model/states.ts";
 import { logAndContinue } from "../runs/queue.ts";
-import { isLeasedByAnother, isPastDeadline, startRun } from "../runs/run.ts";
-import type { DeliverDeps } from "./deliver-events.ts";
-import { eventsIn } from "./event.ts";
-import { refuseIfStopped } from "./resend-event.ts";
+import { isLeasedByAnother, isPastDeadline, type Run, startRun } from "../runs/run.ts";
+import type { EventDeps } from "./deliver-events.ts";
+import { findSink } from "./resend-event.ts";
 
-type ResendDeps = DeliverDeps & Pick<ConnectorDeps, "requests">;
+/** The events of a sink that are sent again. */
+interface EventsSince {
+  readonly sink: number;
+  readonly since: Instant;
+}
 
 /** The events that are due again. */
 interface ResentSince {
@@ -34,12 +36,11 @@ const pageSize = 200;
  * `not_found` for an unknown sink; `conflict` for one that answered 410.
  */
 export async function resendSince(
-  { sink, since, after }: { readonly sink: number; readonly since: Instant; readonly after?: string | undefined },
-  deps: ResendDeps,
+  { after, ...wanted }: EventsSince & { readonly after?: string | undefined },
+  deps: EventDeps & Pick<ConnectorDeps, "requests">,
 ): Promise<ResentSince> {
-  const wanted = deps.sinks.find(({ number }) => number === sink);
-  if (wanted === undefined) throw new Fault("not_found", "There is no such event sink.");
-  await refuseIfStopped(wanted, deps);
+  const { sink } = wanted;
+  await findSink(sink, deps);
   const run = startRun("on_demand", deps);
   const counts = { requests: 0, events: 0, left: 0 };
   let position = after;
@@ -53,17 +54,17 @@ export async function resendSince(
     for (const [at, requestId] of page) {
       if (isPastDeadline(run, deps))
         return { ...counts, isComplete: false, ...(position !== undefined && { next: position }) };
-      const events = await withLogFields({ credentialRequestId: requestId }, () =>
-        resendOf(requestId, { sink, since }, run, deps).catch((error: unknown) => {
+      await withLogFields({ credentialRequestId: requestId }, async () => {
+        try {
+          const events = await makeDue(requestId, wanted, run, deps);
+          if (events === "left") counts.left++;
+          else if (events > 0) counts.requests++;
+          counts.events += events === "left" ? 0 : events;
+        } catch (error) {
           logAndContinue(error, { sink, run: run.owner }, deps);
-          return "left" as const;
-        }),
-      );
-      if (events === "left") counts.left++;
-      else if (events > 0) {
-        counts.requests++;
-        counts.events += events;
-      }
+          counts.left++;
+        }
+      });
       position = at;
     }
     if (page.length < pageSize) return { ...counts, isComplete: true };
@@ -71,31 +72,28 @@ export async function resendSince(
 }
 
 /** Returns the number of events of a request that are due again; `left` if they are being sent. */
-const resendOf = (
+const makeDue = (
   requestId: string,
-  { sink, since }: { readonly sink: number; readonly since: Instant },
-  run: ReturnType<typeof startRun>,
-  { events, now }: ResendDeps,
+  { sink, since }: EventsSince,
+  run: Run,
+  { events, now }: EventDeps,
 ): Promise<number | "left"> =>
   retryOnConflict(async () => {
-    const { recorded, deliveries } = await events.load(requestId);
-    const before = deliveries.get(sink);
+    const loaded = await events.load(requestId);
+    const before = loaded.deliveries.get(sink);
     if (before === undefined) return 0;
     const { done, givenUp, ...delivery } = before.value;
-    const again = eventsIn(requestId, recorded).filter(
-      event => event.at >= since && event.sequence <= done && event.sinks.includes(sink),
+    const again = loaded.events.filter(
+      ({ at, sequence, sinks }) => at >= since && sequence <= done && sinks.includes(sink),
     );
-    const first = again[0]?.sequence;
+    const [first] = again;
     if (first === undefined) return 0;
     if (isLeasedByAnother(delivery.lease, run, now())) return "left";
-    const saved = await events.saveDelivery(
-      { requestId, sink, before },
-      {
-        ...delivery,
-        done: first - 1,
-        givenUp: givenUp.filter(sequence => sequence < first),
-        retry: firstAttempt(now()),
-      },
-    );
+    const saved = await events.saveDelivery(requestId, sink, before, {
+      ...delivery,
+      done: first.sequence - 1,
+      givenUp: givenUp.filter(sequence => sequence < first.sequence),
+      retry: firstAttempt(now()),
+    });
     return saved === undefined ? conflict : again.length;
   });

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from "node:util";
 import * as z from "zod";
 import { cloudEventOf } from "../../../lib/connector/events/cloud-event.ts";
-import { cloudEventSchemas } from "../../../lib/connector/events/cloud-event-schemas.ts";
 import { type EventType, eventTypes } from "../../../lib/connector/model/states.ts";
 import { version } from "../../../lib/platform/settings/deployment-settings.ts";
 import { type Json, ref, tidy } from "../openapi/schemas.ts";
 import { shareRepeated } from "../openapi/share.ts";
+import { cloudEventSchemas } from "./cloud-event-schemas.ts";
 import { eventExamples } from "./examples.ts";
 import { eventHeaders, exampleHeaders } from "./headers.ts";
 import { description, security, summaries } from "./texts.ts";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { cloudEventSchemas } from "../../../lib/connector/events/cloud-event-schemas.ts";
 import { eventTypes } from "../../../lib/connector/model/states.ts";
+import { cloudEventSchemas } from "../../../local/generate/asyncapi/cloud-event-schemas.ts";
 import { asyncapiFiles } from "../../../local/generate/asyncapi/document.ts";
 import { eventHeaders } from "../../../local/generate/asyncapi/headers.ts";
 import { jsonText } from "../../../local/generate/json-text.ts";

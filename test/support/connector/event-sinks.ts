@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeEach } from "vitest";
-import type { CloudEvent } from "../../../lib/connector/events/cloud-event-schemas.ts";
+import type { CloudEvent } from "../../../lib/connector/events/cloud-event.ts";
 import { type EventsReport, sendEvents } from "../../../lib/connector/events/send-events.ts";
 import type { Peers } from "../../../local/peers/all.ts";
 import { type Sink, startSink } from "../../../local/peers/sink/sink.ts";

@@ -1,5 +1,5 @@
 import { TableClient } from "@azure/data-tables";
-import { eventId, eventsIn } from "../../../../lib/connector/events/event.ts";
+import { eventId } from "../../../../lib/connector/events/event.ts";
 import type { LoadedRequest } from "../../../../lib/connector/model/loaded-request.ts";
 import { enrollmentId, type SecurityKey } from "../../../../lib/connector/model/security-key.ts";
 import { isTerminal } from "../../../../lib/connector/model/states.ts";
@@ -82,8 +82,7 @@ async function wrongKey(id: string, key: SecurityKey, { peers, orders }: EndedRu
 
 /** Every event has arrived, in order. */
 async function wrongEvents(id: string, { peers, connector }: EndedRun): Promise<readonly string[]> {
-  const { recorded } = await connector.context.events.load(id);
-  const expected = eventsIn(id, recorded).map(eventId);
+  const expected = (await connector.context.events.load(id)).events.map(eventId);
   const arrived = peers.sink
     .events()
     .filter(({ body }) => (JSON.parse(body) as { subject?: string }).subject === id)

@@ -5,7 +5,7 @@ import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.t
 import { eraseRecipient } from "../../../../lib/connector/cancel/erase-recipient.ts";
 import { createRequest } from "../../../../lib/connector/create/create-request.ts";
 import { dryRun } from "../../../../lib/connector/create/dry-run.ts";
-import type { CloudEvent } from "../../../../lib/connector/events/cloud-event-schemas.ts";
+import type { CloudEvent } from "../../../../lib/connector/events/cloud-event.ts";
 import { followCreate } from "../../../../lib/connector/jobs/follow-replacement.ts";
 import { days, hours, minutes, plus } from "../../../../lib/platform/time.ts";
 import { idOfUser } from "../../../../local/peers/uuid-of.ts";

@@ -1,6 +1,5 @@
 import pLimit from "p-limit";
 import { describe, expect, test } from "vitest";
-import { eventsIn } from "../../../../lib/connector/events/event.ts";
 import { withTrackDue } from "../../../../lib/connector/model/next-due.ts";
 import type { Shipment } from "../../../../lib/connector/model/request.ts";
 import { withLostRevoked } from "../../../../lib/connector/model/revocation.ts";
@@ -466,8 +465,8 @@ describe("a host that dies at any call while it looks at a shipment on its way",
             (await connector.queue("key")).map(({ at }) => at),
             call,
           ).toContain(due?.at);
-          const { recorded } = await connector.context.events.load(requestId);
-          const ends = eventsIn(requestId, recorded).filter(({ type }) => type === "key.delivery_failed");
+          const { events } = await connector.context.events.load(requestId);
+          const ends = events.filter(({ type }) => type === "key.delivery_failed");
           expect(ends, call).toMatchObject([{ keyId: "s-01-001", state: "lost", serial: expect.any(String) }]);
         };
         await check();

@@ -1,6 +1,12 @@
 import { expect, test } from "vitest";
 import { createBodyV2 } from "../../../../lib/connector/api/body-to-draft.ts";
-import { type EventDelivery, withGivenUp, withTime } from "../../../../lib/connector/events/event.ts";
+import {
+  type EventDelivery,
+  nothingDone,
+  type RequestEvent,
+  withDelivered,
+  withGivenUp,
+} from "../../../../lib/connector/events/event.ts";
 import { toDeliveryRow, toEventRow } from "../../../../lib/connector/events/event-rows.table.ts";
 import { occurrencesBetween } from "../../../../lib/connector/events/occurrences.ts";
 import type { CredentialRequest } from "../../../../lib/connector/model/request.ts";
@@ -72,14 +78,17 @@ test("a change that starts and ends the largest request, and everything in betwe
 });
 
 test("the row of a delivery keeps within its limits, however many events are delivered or given up", () => {
-  let delivery: EventDelivery = { done: 0, deliveredAt: {}, givenUp: [] };
-  for (let sequence = 100_001; sequence <= 101_000; sequence++) {
-    const deliveredAt = withTime(delivery.deliveredAt, sequence, at);
-    delivery = { done: sequence, deliveredAt, givenUp: withGivenUp(delivery.givenUp, sequence) };
+  let delivery: EventDelivery = nothingDone;
+  const event: RequestEvent = { requestId: "", type: "request.started", at, sequence: 100_000 };
+  for (let sequence = 100_001; sequence <= 102_000; sequence += 2) {
+    delivery = withDelivered(delivery, { ...event, sequence }, at);
+    delivery = withGivenUp(delivery, { ...event, sequence: sequence + 1 });
   }
   const retry = { attempts: 999, nextAt: at, notBefore: at, lastError: "e".repeat(500) };
   const row = toDeliveryRow(5, { ...delivery, retry, lease: { owner: "o".repeat(16), until: at } });
   expect(longest(row)).toBeLessThan(maxLength);
   expect(delivery.givenUp).toHaveLength(500);
-  expect(delivery.givenUp.at(-1)).toBe(101_000);
+  expect(delivery.givenUp.at(-1)).toBe(102_000);
+  expect(Object.keys(delivery.deliveredAt)).toHaveLength(500);
+  expect(Object.keys(delivery.deliveredAt).at(-1)).toBe("101999");
 });

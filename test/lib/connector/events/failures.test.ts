@@ -85,7 +85,7 @@ const steps: Readonly<Record<string, Step>> = {
 const rows: Readonly<Record<string, Row[]>> = Object.fromEntries(Object.keys(steps).map(step => [step, []]));
 
 const firstEvent = async ({ context }: TestConnector, requestId: string) => {
-  const [event] = readEvents(requestId, await context.events.load(requestId)).data;
+  const [event] = readEvents(await context.events.load(requestId));
   if (event === undefined) throw new Error("the request has no event");
   return event;
 };

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { cloudEventOf } from "../../../../lib/connector/events/cloud-event.ts";
-import { cloudEventSchemas } from "../../../../lib/connector/events/cloud-event-schemas.ts";
 import { eventId, type Occurrence } from "../../../../lib/connector/events/event.ts";
 import { occurrencesBetween } from "../../../../lib/connector/events/occurrences.ts";
 import type { Credential } from "../../../../lib/connector/model/credential.ts";
 import type { CredentialRequest, Delivery, Shipment } from "../../../../lib/connector/model/request.ts";
 import type { SecurityKey } from "../../../../lib/connector/model/security-key.ts";
 import { eventTypes } from "../../../../lib/connector/model/states.ts";
+import { cloudEventSchemas } from "../../../../local/generate/asyncapi/cloud-event-schemas.ts";
 
 const at = "2026-01-01T00:00:00.000Z";
 const shipment = { id: "ship-1" };

@@ -18,7 +18,7 @@ const one = await sinkOfFile(peers.vault, 1);
 const two = await sinkOfFile(peers.vault, 2);
 
 const list = async ({ context }: TestConnector, requestId: string) =>
-  eventsV2.shape.data.parse(readEvents(requestId, await context.events.load(requestId)).data);
+  eventsV2.shape.data.parse(readEvents(await context.events.load(requestId)));
 
 test("a read returns each event, and for each sink whether it is delivered, pending or given up", async () => {
   const connector = await connectorWith(peers, [one, two], { settings: { EVENT_RETRY_HOURS: "1" } });

@@ -14,7 +14,7 @@ const one = await sinkOfFile(peers.vault, 1);
 const two = await sinkOfFile(peers.vault, 2);
 
 const eventsOf = async ({ context }: TestConnector, requestId: string) =>
-  readEvents(requestId, await context.events.load(requestId)).data;
+  readEvents(await context.events.load(requestId));
 
 /** A request whose start was sent, with the id of that event. */
 async function ordered(sinks = [one], settings: Readonly<Record<string, string>> = {}) {
@@ -169,8 +169,7 @@ test("continues after the lease of a host that stopped during its call, and rele
   const { connector, resend, requestId } = await ordered();
   const before = (await connector.context.events.load(requestId)).deliveries.get(1);
   const lease = { owner: "a host that stopped", until: plus(connector.now(), minutes(3)) };
-  const at = { requestId, sink: 1, before };
-  await connector.context.events.saveDelivery(at, { ...(before?.value ?? nothingDone), lease });
+  await connector.context.events.saveDelivery(requestId, 1, before, { ...(before?.value ?? nothingDone), lease });
   await expect(resend()).rejects.toMatchObject({ kind: "conflict", retryAfterSeconds: 5 });
   connector.advance(minutes(3));
   expect(await resend()).toHaveProperty("deliveredAt");
@@ -253,8 +252,8 @@ describe("the events since a time", () => {
     await send(connector);
     expect(await since(connector, from)).toEqual({ requests: 1, events: 1, left: 0, isComplete: true });
     await send(connector);
-    const { data } = readEvents(requestId, await connector.context.events.load(requestId));
-    expect(data[0]?.deliveries).toMatchObject([{ sink: 1, state: "delivered" }]);
+    const [event] = await eventsOf(connector, requestId);
+    expect(event?.deliveries).toMatchObject([{ sink: 1, state: "delivered" }]);
   });
 
   test("of other requests are sent again although those of one cannot be read", async () => {

@@ -1,13 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { claimColumns, claimStore, claimsTable } from "../../../../lib/connector/create/claims.table.ts";
-import {
-  deliveryColumns,
-  dueEventColumns,
-  eventColumns,
-  sinkColumns,
-} from "../../../../lib/connector/events/event-rows.table.ts";
+import { deliveryColumns, dueEventColumns, eventColumns } from "../../../../lib/connector/events/event-rows.table.ts";
 import { eventStore } from "../../../../lib/connector/events/events.table.ts";
+import { sinkColumns } from "../../../../lib/connector/events/sink-state.table.ts";
 import type { Claim } from "../../../../lib/connector/model/idempotency.ts";
 import type { CredentialRequest } from "../../../../lib/connector/model/request.ts";
 import type { SecurityKey } from "../../../../lib/connector/model/security-key.ts";
@@ -56,7 +52,7 @@ const rows = {
   claim: [claimColumns, []],
   event: [eventColumns, []],
   delivery: [deliveryColumns, []],
-  "due event": [dueEventColumns, ["at"]],
+  "due event": [dueEventColumns, ["sink", "at"]],
   "event sink": [sinkColumns, []],
 } as const;
 

@@ -50,7 +50,7 @@ const start = (loaded: LoadedRequest, store = requests) =>
 
 describe("the due row of an event whose writer stopped before the event was recorded", () => {
   const rowsOf = async (id: string): Promise<readonly DueEvents[]> =>
-    (await Array.fromAsync(events.due(1, now))).filter(({ requestId }) => requestId === id);
+    (await events.dueUntil(1, now, 100)).filter(({ requestId }) => requestId === id);
 
   async function withDueRowOnly() {
     const loaded = await insert();
@@ -64,7 +64,7 @@ describe("the due row of an event whose writer stopped before the event was reco
 
   test("is removed, and the writer cannot record the event any more", async () => {
     const { loaded, entry } = await withDueRowOnly();
-    await events.removeStale(1, entry);
+    await events.removeStale(entry);
     expect(await rowsOf(idOf(loaded))).toEqual([]);
     expect(await start(loaded)).toBeUndefined();
   });
@@ -72,14 +72,14 @@ describe("the due row of an event whose writer stopped before the event was reco
   test("is removed after its request", async () => {
     const { loaded, entry } = await withDueRowOnly();
     await requests.remove(loaded);
-    await events.removeStale(1, entry);
+    await events.removeStale(entry);
     expect(await rowsOf(idOf(loaded))).toEqual([]);
   });
 
   test("stays if the event was recorded after the row was read", async () => {
     const { loaded, entry } = await withDueRowOnly();
     expect(await start(loaded)).toBeDefined();
-    await events.removeStale(1, entry);
+    await events.removeStale(entry);
     expect(await rowsOf(idOf(loaded))).toHaveLength(1);
   });
 
@@ -91,7 +91,7 @@ describe("the due row of an event whose writer stopped before the event was reco
         return table.replace(...row);
       },
     }));
-    await storeOn(racing(tables)).events.removeStale(1, entry);
+    await storeOn(racing(tables)).events.removeStale(entry);
     expect(await rowsOf(idOf(loaded))).toHaveLength(1);
   });
 });

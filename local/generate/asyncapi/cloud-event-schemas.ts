@@ -1,8 +1,8 @@
 import * as z from "zod";
-import { type EventType, eventTypes, replacementReasons, revokeTimes } from "../model/states.ts";
-import { deliveryFailures, endStates, eventName, eventSource } from "./event.ts";
+import { eventName, eventSource } from "../../../lib/connector/events/cloud-event.ts";
+import { deliveryFailures, endStates } from "../../../lib/connector/events/event.ts";
+import { type EventType, eventTypes, replacementReasons, revokeTimes } from "../../../lib/connector/model/states.ts";
 
-// In a file of their own: only documents and tests use the schemas, and a start must not build them.
 const common = {
   credential_request_id: z.string().describe("The request."),
   shipment_id: z.string().optional().describe("The delivery service's id of its shipment. Absent if it has none."),
@@ -106,5 +106,3 @@ const envelope = <T extends EventType>(type: T) =>
 export const cloudEventSchemas = Object.fromEntries(eventTypes.map(type => [type, envelope(type)])) as unknown as {
   readonly [T in EventType]: ReturnType<typeof envelope<T>>;
 };
-
-export type CloudEvent = z.output<(typeof cloudEventSchemas)[EventType]>;
