@@ -1,4 +1,4 @@
-import { isAlias, isMap, isScalar, LineCounter, type Node, parseDocument, visit } from "yaml";
+import { LineCounter, parseDocument } from "yaml";
 import type * as z from "zod";
 import type { Problem } from "../../platform/fault.ts";
 import { idpId, idpSecretName, longestIdpFile } from "./kind.ts";
@@ -53,21 +53,23 @@ function parse(
     // Every value is a text, so that an id such as 123e4567 does not become a number.
     schema: "failsafe",
     merge: false,
-    // The parser's own check takes quadratic time in the number of keys; findForbidden checks it in linear time.
-    uniqueKeys: false,
     prettyErrors: false,
     logLevel: "error",
     lineCounter: lines,
   });
-  const at = (offset: number, reason: string): Problem => {
-    const { line, col } = lines.linePos(offset);
+  const problems = document.errors.map(({ code, pos }) => {
+    const { line, col } = lines.linePos(pos[0]);
+    const reason = code === "DUPLICATE_KEY" ? "is there twice" : "is not YAML";
     return { path: `${file}, line ${line}, column ${col}`, reason };
-  };
-  const syntaxErrors = document.errors.map(({ pos }) => at(pos[0], "is not YAML"));
-  const problems = syntaxErrors.length > 0 ? syntaxErrors : findForbidden(document.contents, at);
+  });
   if (problems.length > 0) return { problems };
-  const idps: unknown = document.toJS();
-  return isRecord(idps) ? { idps } : wrong("must name identity providers by their ids");
+  try {
+    // Throws for an alias, which hides the value of a key.
+    const idps: unknown = document.toJS({ maxAliasCount: 0 });
+    return isRecord(idps) ? { idps } : wrong("must name identity providers by their ids");
+  } catch {
+    return wrong("must have no aliases");
+  }
 }
 
 function decodeText(bytes: Uint8Array): string | undefined {
@@ -76,28 +78,6 @@ function decodeText(bytes: Uint8Array): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** Returns a problem for each anchor, alias, tag and duplicate key, which hide the value of a key. */
-function findForbidden(contents: Node | null, at: (offset: number, reason: string) => Problem): readonly Problem[] {
-  const problems: Problem[] = [];
-  const refuse = (node: Node, reason: string) => problems.push(at(node.range?.[0] ?? 0, reason));
-  visit(contents, {
-    Node: (_, node) => {
-      if (isAlias(node) || node.anchor !== undefined) refuse(node, "must not be an anchor or alias");
-      if (node.tag !== undefined) refuse(node, "must not have a tag");
-      if (isMap<Node>(node)) {
-        const seen = new Set<string>();
-        for (const { key } of node.items) {
-          const name = isScalar(key) ? key.value : undefined;
-          if (typeof name !== "string") refuse(key, "must be a name");
-          else if (seen.has(name)) refuse(key, "is there twice");
-          else seen.add(name);
-        }
-      }
-    },
-  });
-  return problems;
 }
 
 /** The kinds as a file may name them: by type, or by the specification's letter. */
