@@ -1,4 +1,4 @@
-import { readRetryAfter } from "../../lib/platform/peer-failure.ts";
+import { readRetryAfter } from "../../lib/platform/response-headers.ts";
 import { type Now, seconds } from "../../lib/platform/time.ts";
 import { type ApiAnswer, WrongService } from "../api.ts";
 

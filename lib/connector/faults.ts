@@ -40,7 +40,7 @@ export function transportKeysFault(error: unknown): Fault {
 
 /** Returns the fault of a create whose order the delivery service refused or did not receive. */
 export function orderFault(error: PeerFailure): Fault {
-  if (error.kind !== "refused" && !error.isUnknownThere) return peerFault(error, nothingOrdered);
+  if (error.kind !== "refused" && error.kind !== "missing") return peerFault(error, nothingOrdered);
   const message = error.detail ?? "The delivery service refused the shipment.";
   return new Fault("delivery_refused", message, { data: { code: error.code ?? "refused", message }, cause: error });
 }
@@ -62,13 +62,13 @@ export function authenticatorFault(error: PeerFailure, position: number): Fault 
     return new Fault("invalid", message, { cause: error });
   }
   // A mistake of the connector: the API has another content under the id, or does not know it.
-  if (error.kind === "refused" || error.isUnknownThere) return internalFault(error);
+  if (error.kind === "refused" || error.kind === "missing") return internalFault(error);
   return peerFault(error, nothingOrdered);
 }
 
 /** Returns the fault of a cancel whose shipment the delivery service did not delete. */
 export function deletionFault(error: PeerFailure): Fault {
-  if (error.isUnknownThere)
+  if (error.kind === "missing")
     return new Fault("conflict", "The delivery service does not know the shipment.", { cause: error });
   return error.kind === "refused" ? tooLateToDelete(error) : peerFault(error);
 }

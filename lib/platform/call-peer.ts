@@ -1,15 +1,10 @@
 import * as z from "zod";
 import { withTimeoutSignal } from "./async.ts";
-import {
-  hasSentNothing,
-  kindOfStatus,
-  PeerFailure,
-  type PeerFailureKind,
-  readRetryAfter,
-  requestIdIn,
-  traceCall,
-} from "./peer-failure.ts";
+import { hasSentNothing, systemError } from "./connection-error.ts";
+import { kindOfStatus, PeerFailure, type PeerFailureKind, traceCall } from "./peer-failure.ts";
+import { readRetryAfter, requestIdIn } from "./response-headers.ts";
 import type { ActiveSpanHandle } from "./telemetry.ts";
+import { plainText } from "./text.ts";
 import type { Instant, Now } from "./time.ts";
 
 export type Fetch = typeof globalThis.fetch;
@@ -124,7 +119,7 @@ async function callOnce<T>(
   const response = await access
     .fetch(call.url, { ...call.init, redirect: "manual", signal })
     .catch((error: unknown) => {
-      throw failed(hasSentNothing(error) ? "unreachable" : "unanswered", { cause: harmless(error) });
+      throw failed(hasSentNothing(error) ? "unreachable" : "unanswered", { cause: systemError(error) });
     });
   const { status } = response;
   const peerRequestId = requestIdIn(response.headers);
@@ -134,7 +129,9 @@ async function callOnce<T>(
   if (!response.ok) {
     const retryAfterSeconds = readRetryAfter(response.headers.get("retry-after"), access.now);
     const error = access.errorOf?.(jsonOf(text));
-    throw failed(kindOfStatus(status, retryAfterSeconds), { status, retryAfterSeconds, ...error, peerRequestId });
+    const kind = kindOfStatus(status, retryAfterSeconds);
+    const isOfProxy = kind === "missing" && plainText(error?.code) === undefined;
+    throw failed(isOfProxy ? "unreachable" : kind, { status, retryAfterSeconds, ...error, peerRequestId });
   }
   if (request.status !== undefined && status !== request.status)
     throw failed("unanswered", { status, detail: `The response must have status ${request.status}.`, peerRequestId });
@@ -165,12 +162,6 @@ function outgoing({
   } catch {
     return undefined;
   }
-}
-
-/** Returns the system's error or the reason of the signal. The own errors of `fetch` may quote the call. */
-function harmless(error: unknown): Error | undefined {
-  if (error instanceof DOMException) return error;
-  return error instanceof Error && error.cause instanceof Error ? error.cause : undefined;
 }
 
 /** Returns the body; undefined if it is empty, `unreadable` if it is too long or incomplete. */

@@ -18,5 +18,4 @@ export async function openIdp(
 }
 
 /** Whether a call of an IdP may succeed later. */
-export const isRepairable = ({ isTransient, kind, mayComeFromProxy }: PeerFailure): boolean =>
-  isTransient || kind === "unauthorized" || mayComeFromProxy;
+export const isRepairable = ({ isTransient, kind }: PeerFailure): boolean => isTransient || kind === "unauthorized";

@@ -25,7 +25,7 @@ export async function cancelAtDelivery(work: CancelWork, deps: ConnectorDeps): P
     log.warn("shipment_not_deleted", { shipmentId, error });
     if (!error.mayBeDone) {
       // The service no longer knows the shipment after an earlier attempt, so that attempt deleted it.
-      if (error.isUnknownThere && deleteSentAt !== undefined) return;
+      if (error.kind === "missing" && deleteSentAt !== undefined) return;
       // An earlier attempt may have deleted the shipment, unless the service itself refuses.
       const isDropped = deleteSentAt === undefined || (error.kind === "refused" && error.code !== undefined);
       throw await (isDropped ? work.drop(deletionFault(error)) : work.resumeLater(deletionFault(error)));
@@ -33,7 +33,7 @@ export async function cancelAtDelivery(work: CancelWork, deps: ConnectorDeps): P
     failure = error;
     const found = await orFailure(delivery.getShipment(shipmentId));
     if (found instanceof PeerFailure) {
-      if (found.isUnknownThere) return;
+      if (found.kind === "missing") return;
       break;
     }
     // No attempt can delete it any more, and polls do not continue before the cancel has ended.

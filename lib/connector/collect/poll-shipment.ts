@@ -44,7 +44,7 @@ export async function pollShipment(loaded: LoadedRequest, run: Run, deps: Connec
   if (answer instanceof PeerFailure) {
     log.warn("poll_failed", { shipmentId, error: answer });
     const isUnauthorized = answer.kind === "unauthorized";
-    if (!isUnauthorized && !answer.isUnknownThere) return pollFailed(leased, "The shipment", answer, deps);
+    if (!isUnauthorized && answer.kind !== "missing") return pollFailed(leased, "The shipment", answer, deps);
     const { lease: _, ...unchanged } = leased.request;
     await requests.save(leased, { request: unchanged });
     return isUnauthorized ? "unauthorized" : "missing";

@@ -31,7 +31,7 @@ export async function trackShipment(loaded: LoadedRequest, run: Run, deps: Conne
   }
   log.warn("poll_failed", { shipmentId, error: answer });
   if (answer.kind === "unauthorized") return "unauthorized";
-  if (answer.isUnknownThere) return "missing";
+  if (answer.kind === "missing") return "missing";
   await saveTracked(loaded, request.delivery, deps, answer.retryAfterSeconds);
   return "failed";
 }

@@ -81,9 +81,9 @@ export function idpFault(error: unknown, idp: Pick<Idp, "id">): Fault {
 
 /**
  * Whether an IdP refused this user or this permission. 401 and a missing token concern the connector's own credentials.
- * A 403 or 404 without the IdP's own error code may come from a proxy.
+ * A 403 without the IdP's own error code may come from a proxy.
  */
 const concernsCredential = (failure: PeerFailure): boolean =>
   failure.kind === "refused" ||
-  failure.isUnknownThere ||
+  failure.kind === "missing" ||
   (failure.status === 403 && failure.code !== undefined && !isNoToken(failure));

@@ -80,15 +80,18 @@ async function encryptKeyRequests(
       idpState: await sealed(idpState, idpStatePurpose(index)),
       responseKey: await sealed(privateJwk, responseKeyPurpose(index)),
     });
-    const order = { options, origin, responseKey: publicJwk };
-    credentialRequests.push(await encodeCredentialRequest(order, transportKeys, random));
+    const route = { transportKeys, responseKey: publicJwk, random };
+    credentialRequests.push(await encodeCredentialRequest({ options, origin }, route));
   }
   if (key.pinRequest === undefined || !hasPinMail(key))
     return { key: { ...key, credentials }, requests: { credentialRequests } };
   const { publicJwk, privateJwk } = await makeResponseKey();
-  const pinOrder = { length: key.pinRequest.length, responseKey: publicJwk };
+  const { length } = key.pinRequest;
   return {
     key: { ...key, credentials, pinResponseKey: await sealed(privateJwk, pinResponseKeyPurpose) },
-    requests: { credentialRequests, pinRequest: await encodePinRequest(pinOrder, transportKeys, random) },
+    requests: {
+      credentialRequests,
+      pinRequest: await encodePinRequest(length, { transportKeys, responseKey: publicJwk, random }),
+    },
   };
 }

@@ -1,6 +1,8 @@
 import * as z from "zod";
 import type { PeerTools } from "../../platform/call-peer.ts";
+import { PeerFailure } from "../../platform/peer-failure.ts";
 import { trimEnd } from "../../platform/text.ts";
+import type { Challenge } from "../model/webauthn.ts";
 import type { Idp } from "./contract.ts";
 
 /** The dependencies of the client of an IdP. */
@@ -42,6 +44,19 @@ export interface IdpKind<Settings extends { readonly type: string }, Key extends
   secretAddresses(settings: Settings): readonly Key[];
   /** Creates the client of one IdP, without any call. */
   connect(id: string, settings: Settings, deps: IdpDeps): Idp;
+}
+
+/** Returns the stored state of a registration. Throws PeerFailure `refused` if it is that of another kind of IdP. */
+export function readIdpState<T>(
+  schema: z.ZodType<T>,
+  stored: Challenge["idpState"],
+  peer: string,
+  operation: string,
+): T {
+  const { success, data } = schema.safeParse(stored);
+  if (success) return data;
+  const detail = "The stored state for the identity provider is not that of its kind.";
+  throw new PeerFailure(peer, operation, "refused", { detail });
 }
 
 /** The environment variable of a setting, for deployments with one IdP. */

@@ -1,5 +1,5 @@
-import type { PeerAccess } from "../../platform/call-peer.ts";
 import { PeerFailure } from "../../platform/peer-failure.ts";
+import { undefinedIfGone } from "../peers/access-token.ts";
 
 /** What is known about a user or the IdP's policies that concerns a new credential. */
 export interface UserProblem {
@@ -50,45 +50,25 @@ export const checked = (read: Promise<readonly UserProblem[]>, right: string): P
 export const asUnknownUser =
   (message: string) =>
   (error: unknown): readonly UserProblem[] => {
-    if (!(error instanceof PeerFailure) || error.code === undefined) throw error;
-    // A name that is not that of one user.
-    if (error.kind !== "missing" && error.code !== "user") throw error;
+    // The code of a name that is not that of one user.
+    if (!(error instanceof PeerFailure) || (error.kind !== "missing" && error.code !== "user")) throw error;
     return [refusal("user_unknown", message)];
   };
 
-/** Returns undefined if the IdP itself reports that the user or the registration is gone. */
-export function undefinedIfGone(error: unknown): undefined {
-  if (error instanceof PeerFailure && error.isUnknownThere) return undefined;
-  throw error;
-}
-
 /**
- * Returns a handler of a revocation whose list of a user's keys cannot be read. Returns undefined if the IdP does not
- * know the id of the user, who is deleted then. A name may have changed, and then the key still works: a name that is
- * unknown throws a PeerFailure `refused`.
+ * Returns the key to revoke from the list of its user's keys; undefined if it is gone. The IdP may not know the user, or
+ * not list the key: of an id that means it is gone. A name may have changed or be another user's now, and then the key
+ * still works: throws a PeerFailure `refused`, also if an earlier attempt has removed the key and its answer was lost.
  */
-export const undefinedIfDeleted =
-  (userId: string, vendor: string) =>
-  (error: unknown): undefined => {
-    undefinedIfGone(error);
-    if (isUuid(userId) || !(error instanceof PeerFailure)) return undefined;
-    throw error.as("refused", {
-      detail: `${vendor} does not know the user, who was deleted or renamed. ${checkThere}`,
-    });
-  };
-
-/**
- * Concludes a revocation whose credential is not in the list of its user, so that it is gone. The name of a user who
- * was renamed may be another user's, and then the key still works: a name throws a PeerFailure `refused`, also if an
- * earlier attempt has removed the credential and its answer was lost.
- */
-export function requireUserId({ peer }: Pick<PeerAccess, "peer">, userId: string, vendor: string): void {
-  if (isUuid(userId)) return;
-  const detail = `${vendor} lists no such key for the user, whose name may be another user's now. ${checkThere}`;
+export async function keyToRevoke<T>(
+  { peer, userId, vendor }: { readonly peer: string; readonly userId: string; readonly vendor: string },
+  found: Promise<T | undefined>,
+): Promise<T | undefined> {
+  const key = await found.catch(undefinedIfGone);
+  if (key !== undefined || isUuid(userId)) return key;
+  const detail = `${vendor} lists no such key for the user, who may have been deleted or renamed. Check there whether the key is registered.`;
   throw new PeerFailure(peer, "revocation", "refused", { detail });
 }
-
-const checkThere = "Check there whether the key is registered.";
 
 /** Whether an id is a UUID. As the id of a user, it is one that no rename changes. */
 export const isUuid = (id: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id);

@@ -156,12 +156,11 @@ function explain({ kind, status, code, detail, retryAfterSeconds }: PeerFailure)
   const reported = message === "" ? "" : ` It reports: ${message}`;
   const by = status === undefined ? "" : ` (${status})`;
   const means: Readonly<Record<PeerFailure["kind"], string>> = {
-    unreachable:
-      "No connection: check the address in the settings, DNS, the firewall and the route out of the virtual network. If the call needs a token, also check the address that issues it.",
+    unreachable: `Not reached${by}: check the address in the settings, DNS, the firewall and the route out of the virtual network. If the call needs a token, also check the address that issues it.`,
     unanswered: `No readable response${by}: check whether the address is the peer's or a proxy's. After a time-out, try again.`,
     throttled: `It requires a wait${retryAfterSeconds === undefined ? "" : ` ${retryAfterSeconds} s`}: run the check again later.`,
     unauthorized: `It does not accept the connector${by}: the secret in Key Vault is wrong or has expired, or the application lacks a permission or its consent.`,
-    missing: `It does not find what was requested${by}: the test user does not exist, or the base address is wrong.`,
+    missing: `It does not find what was requested${by}: the test user does not exist.`,
     refused: `It refuses${by}: check policy, licence and API version.`,
   };
   return `${means[kind]}${reported}`;

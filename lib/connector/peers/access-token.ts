@@ -1,5 +1,6 @@
+import * as z from "zod";
 import { raceAbort, singleFlight, withTimeoutSignal } from "../../platform/async.ts";
-import type { PeerAccess } from "../../platform/call-peer.ts";
+import { callPeer, type PeerAccess, type PeerRequest } from "../../platform/call-peer.ts";
 import { PeerFailure, type PeerFailureKind } from "../../platform/peer-failure.ts";
 import { type Instant, plus } from "../../platform/time.ts";
 
@@ -10,11 +11,43 @@ export interface Grant {
   readonly expiresInSeconds: number;
 }
 
-/** The part of a call that each call with an access token has. */
+/** One operation with an access token. */
 export interface TokenCall {
   readonly token: string;
   /** Ends the operation at its time limit, or when its caller leaves. */
   readonly signal: AbortSignal;
+}
+
+/** The calls of one operation, with its access token and within its time limit. */
+export interface PeerApi extends TokenCall {
+  send<T>(request: PeerRequest<T>): Promise<T>;
+  /** Reads, with repetitions. */
+  get<T>(operation: string, url: string, response: z.ZodType<T>): Promise<T>;
+  /** Removes, with repetitions. Succeeds with status 204, or if the peer itself does not know the URL any more. */
+  remove(operation: string, url: string): Promise<void>;
+}
+
+/** Returns a function that runs operations of a peer as `AccessTokens.use` does. */
+export const peerApi =
+  (access: PeerAccess, tokens: AccessTokens) =>
+  <T>(outer: AbortSignal | undefined, work: (api: PeerApi) => Promise<T>): Promise<T> =>
+    tokens.use(outer, call => {
+      const send: PeerApi["send"] = request => callPeer(access, { ...call, ...request });
+      return work({
+        ...call,
+        send,
+        get: (operation, url, response) => send({ operation, method: "GET", url, response, mayRepeat: true }),
+        remove: (operation, url) => {
+          const request = { operation, method: "DELETE", url, mayRepeat: true } as const;
+          return send({ ...request, response: z.undefined(), status: 204 }).catch(undefinedIfGone);
+        },
+      });
+    });
+
+/** Returns undefined if the peer itself reports that it does not know what was asked for. */
+export function undefinedIfGone(error: unknown): undefined {
+  if (error instanceof PeerFailure && error.kind === "missing") return undefined;
+  throw error;
 }
 
 /** The access token of one client at one peer, cached until shortly before it expires. */

@@ -5,7 +5,7 @@ import { plainIdentifier, plainText } from "../../platform/text.ts";
 import { instant, parseUtc } from "../../platform/time.ts";
 import type { Shipment } from "../model/request.ts";
 import type { KeyResponses } from "../model/security-key.ts";
-import { blankToUndefined } from "./delivery-wire.ts";
+import { someText } from "./delivery-wire.ts";
 
 const number = z.lazy(() =>
   z.union([
@@ -17,13 +17,6 @@ const number = z.lazy(() =>
   ]),
 );
 const someNumber = z.lazy(() => number.optional().catch(undefined));
-const someText = z.lazy(() =>
-  z
-    .union([z.string(), z.number().transform(String)])
-    .transform(blankToUndefined)
-    .optional()
-    .catch(undefined),
-);
 const someDate = z.lazy(() =>
   z.string().transform(parseUtc).pipe(z.number().transform(instant)).optional().catch(undefined),
 );
@@ -32,6 +25,9 @@ const list = <T extends z.ZodType>(element: T) =>
     .array(element)
     .nullish()
     .transform(values => values ?? []);
+
+/** An object that is compared with the one that was sent, as it is. */
+const wireObject = z.record(z.string(), z.unknown()).catch({});
 
 /** A link that people follow: https, without control characters or spaces, and short. Any other text is dropped. */
 const trackingLink = z.lazy(() =>
@@ -86,48 +82,6 @@ const shippedItem = z.lazy(() =>
     })),
 );
 
-const recipient = z.lazy(() =>
-  z
-    .object({
-      recipient_company: someText,
-      recipient_email: someText,
-      recipient_firstname: someText,
-      recipient_lastname: someText,
-      recipient_telephone: someText,
-    })
-    .transform(body =>
-      omitUndefined({
-        company: body.recipient_company,
-        email: body.recipient_email,
-        firstName: body.recipient_firstname,
-        lastName: body.recipient_lastname,
-        telephone: body.recipient_telephone,
-      }),
-    ),
-);
-
-const mailingAddress = z.lazy(() =>
-  z
-    .object({
-      street_line1: someText,
-      street_line2: someText,
-      city: someText,
-      region: someText,
-      postal_code: someText,
-      country_code_2: someText,
-    })
-    .transform(body =>
-      omitUndefined({
-        streetLine1: body.street_line1,
-        streetLine2: body.street_line2,
-        city: body.city,
-        region: body.region,
-        postalCode: body.postal_code,
-        countryCode: body.country_code_2,
-      }),
-    ),
-);
-
 export const shipment = z.lazy(() =>
   z
     .object({
@@ -137,8 +91,8 @@ export const shipment = z.lazy(() =>
       tracking_number: someText,
       tracking_link: trackingLink,
       shipment_state: z.object({ shipment_state_id: number, shipment_state_message: someText }),
-      recipient: recipient.catch({}),
-      mailing_address: mailingAddress.catch({}),
+      recipient: wireObject,
+      mailing_address: wireObject,
       shipment_items: list(shippedItem),
     })
     .transform(body =>

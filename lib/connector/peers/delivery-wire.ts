@@ -24,27 +24,13 @@ export interface DeliveryOrder extends ShipmentOrder {
 
 /** Returns the body of a create (docs/peers/delivery.md), without blank optional members. */
 export function shipmentBody(order: DeliveryOrder): object {
-  const { recipient, mailingAddress: address } = order;
   return {
     delivery_type: order.deliveryType,
     reseller_organization_id: blankToUndefined(order.resellerOrganizationId),
     customer_reference: order.customerReference,
     address_validation_bypass: order.addressValidationBypass,
-    recipient: {
-      recipient_company: blankToUndefined(recipient.company),
-      recipient_email: recipient.email,
-      recipient_firstname: blankToUndefined(recipient.firstName),
-      recipient_lastname: blankToUndefined(recipient.lastName),
-      recipient_telephone: recipient.telephone,
-    },
-    mailing_address: {
-      street_line1: address.streetLine1,
-      street_line2: blankToUndefined(address.streetLine2),
-      city: address.city,
-      region: blankToUndefined(address.region),
-      postal_code: address.postalCode,
-      country_code_2: address.countryCode,
-    },
+    recipient: recipientBody(order.recipient),
+    mailing_address: addressBody(order.mailingAddress),
     shipment_items: order.items.map(item => ({
       product_id: item.productId,
       inventory_product_id: item.inventoryProductId,
@@ -59,9 +45,36 @@ export function shipmentBody(order: DeliveryOrder): object {
   };
 }
 
+export const recipientBody = (recipient: DeliveryOrder["recipient"]) => ({
+  recipient_company: blankToUndefined(recipient.company),
+  recipient_email: recipient.email,
+  recipient_firstname: blankToUndefined(recipient.firstName),
+  recipient_lastname: blankToUndefined(recipient.lastName),
+  recipient_telephone: recipient.telephone,
+});
+
+export const addressBody = (address: DeliveryOrder["mailingAddress"]) => ({
+  street_line1: address.streetLine1,
+  street_line2: blankToUndefined(address.streetLine2),
+  city: address.city,
+  region: blankToUndefined(address.region),
+  // A blank one is sent as it is: some countries have no postal codes.
+  postal_code: address.postalCode,
+  country_code_2: address.countryCode,
+});
+
 /** Returns undefined for blank text: in requests and responses it means the same as an absent member. */
 export const blankToUndefined = (text: string | undefined) =>
   text === undefined || text.trim() === "" ? undefined : text;
+
+/** A text or a number of a response as text. Absent if it is blank or cannot be read. */
+export const someText = z.lazy(() =>
+  z
+    .union([z.string(), z.number().transform(String)])
+    .transform(blankToUndefined)
+    .optional()
+    .catch(undefined),
+);
 
 /** The error object of the delivery service and of the pre-registration API. */
 const errorObject = z.object({ code: z.string(), message: z.string().nullish() });

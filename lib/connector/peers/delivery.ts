@@ -1,9 +1,9 @@
-import { raceAbort, withTimeoutSignal } from "../../platform/async.ts";
-import { callPeer, type PeerAccess, type PeerTools } from "../../platform/call-peer.ts";
+import type { PeerAccess, PeerTools } from "../../platform/call-peer.ts";
 import { PeerFailure } from "../../platform/peer-failure.ts";
 import { trimEnd } from "../../platform/text.ts";
 import type { Instant } from "../../platform/time.ts";
 import { deliveryService } from "../model/peer-names.ts";
+import { createAccessTokens, peerApi } from "./access-token.ts";
 import { createdShipment, type DeliveryShipment, shipment, shipmentList } from "./delivery-shipment.ts";
 import { type DeliveryOrder, errorOf, noErrorObject, shipmentBody } from "./delivery-wire.ts";
 import { createKeySet } from "./jwks.ts";
@@ -38,28 +38,17 @@ const maxPageBytes = 24 * 1024 * 1024;
 
 /**
  * Returns the client of the delivery service (docs/peers/delivery.md). Methods throw PeerFailure only. Its `code` and
- * `detail` are the service's own: `missing` without a `code` may come from a proxy.
+ * `detail` are the service's own.
  */
 export function connectDelivery({ token, baseUrl, signJwksUrl, transportJwksUrl, ...rest }: DeliveryOptions) {
   const access: PeerAccess = { ...rest, peer: deliveryService, errorOf };
+  const tokens = createAccessTokens(access, async () => ({ token: await token(), expiresInSeconds: 0 }));
+  const operate = peerApi(access, tokens);
+  const search = peerApi({ ...access, maxResponseBytes: maxPageBytes }, tokens);
   const shipments = `${trimEnd(baseUrl, "/")}/v1/fpr/shipments`;
   const urlOf = (shipmentId: string) => `${shipments}/${encodeURIComponent(shipmentId)}`;
   const transportKeys = createKeySet(access, { url: transportJwksUrl, use: "enc" });
   const signingKeys = createKeySet(access, { url: signJwksUrl, use: "sig" });
-
-  /** Runs one operation with the token and within the time limit. Without a token nothing was sent. */
-  const withToken = <T>(
-    operation: string,
-    work: (call: { operation: string; token: string; signal: AbortSignal }) => Promise<T>,
-  ) =>
-    withTimeoutSignal(access.timeLimitMs, undefined, async signal => {
-      const noToken = (cause: unknown) =>
-        new PeerFailure(access.peer, operation, "unreachable", { cause, detail: "The token cannot be read." });
-      const read = token().catch((cause: unknown) => {
-        throw noToken(cause);
-      });
-      return work({ operation, token: await raceAbort(read, signal, noToken), signal });
-    });
 
   return {
     /**
@@ -67,26 +56,21 @@ export function connectDelivery({ token, baseUrl, signJwksUrl, transportJwksUrl,
      * exist. If the call cannot start by `notAfter`, it is not made and fails as `unreachable`.
      */
     createShipment: (order: DeliveryOrder, { notAfter }: { readonly notAfter?: Instant } = {}) =>
-      withToken("create shipment", async call => {
-        const body = shipmentBody(order);
-        const created = await callPeer(access, {
-          ...call,
-          method: "POST",
-          url: shipments,
-          body,
-          notAfter,
-          response: createdShipment,
-        });
+      operate(undefined, async ({ send }) => {
+        const request = { operation: "create shipment", method: "POST", url: shipments, notAfter } as const;
+        const created = await send({ ...request, body: shipmentBody(order), response: createdShipment });
         return { shipmentId: created.shipment_id };
       }),
+
     getShipment: (shipmentId: string): Promise<DeliveryShipment> =>
-      withToken("get shipment", call => {
+      operate(undefined, ({ get }) => {
         // The state of another shipment must not become that of this one. The service may write an id in another case.
         const response = shipment.refine(found => found.shipmentId.toLowerCase() === shipmentId.toLowerCase(), {
           path: ["shipment_id"],
         });
-        return callPeer(access, { ...call, method: "GET", url: urlOf(shipmentId), response, mayRepeat: true });
+        return get("get shipment", urlOf(shipmentId), response);
       }),
+
     /**
      * Finds the readable shipments with the reference, each once, without the responses of their security keys. In a
      * list that is newest first, it need not find those requested at `since` or before. `isComplete`: the list shows
@@ -95,7 +79,8 @@ export function connectDelivery({ token, baseUrl, signJwksUrl, transportJwksUrl,
      * shipments were not readable.
      */
     findByReference: (reference: string, since: Instant) =>
-      withToken("find shipments", async (call): Promise<FoundShipments | "cannot_tell"> => {
+      search(undefined, async ({ get }): Promise<FoundShipments | "cannot_tell"> => {
+        const operation = "find shipments";
         // A shipment that is created meanwhile moves others to the next page, where they appear again.
         const found = new Map<string, DeliveryShipment>();
         let hasUnreadable = false;
@@ -108,9 +93,7 @@ export function connectDelivery({ token, baseUrl, signJwksUrl, transportJwksUrl,
             limit: String(pageSize),
             offset: String(seen),
           });
-          const url = `${shipments}?${query}`;
-          const list = { ...call, method: "GET", url, response: shipmentList, mayRepeat: true } as const;
-          const listed = await callPeer({ ...access, maxResponseBytes: maxPageBytes }, list).catch(unsupported);
+          const listed = await get(operation, `${shipments}?${query}`, shipmentList).catch(unsupported);
           if (listed === "cannot_tell") return listed;
           for (const each of listed.shipments) {
             hasUnreadable ||= each === undefined;
@@ -126,16 +109,18 @@ export function connectDelivery({ token, baseUrl, signJwksUrl, transportJwksUrl,
           const isWhole = isLast || (total !== undefined && seen >= total);
           if (found.size > 0 || !hasUnreadable)
             return { shipments: [...found.values()], isComplete: isWhole && !hasUnreadable };
-          const detail = "A shipment cannot be read.";
-          throw new PeerFailure(access.peer, call.operation, "unanswered", { detail });
+          throw new PeerFailure(access.peer, operation, "unanswered", { detail: "A shipment cannot be read." });
         }
         return "cannot_tell";
       }),
+
     /** Fails as `missing` if the shipment does not exist, and as `refused` (409) if it is too late. */
     deleteShipment: (shipmentId: string) =>
-      withToken("delete shipment", async call => {
-        await callPeer(access, { ...call, method: "DELETE", url: urlOf(shipmentId), response: noErrorObject });
+      operate(undefined, async ({ send }) => {
+        const request = { operation: "delete shipment", method: "DELETE", url: urlOf(shipmentId) } as const;
+        await send({ ...request, response: noErrorObject });
       }),
+
     transportKeys: transportKeys.all,
     /** Returns the key that verifies a response; undefined if the newest key set does not have it either. */
     signingKey: signingKeys.find,

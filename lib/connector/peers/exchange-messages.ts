@@ -1,6 +1,6 @@
 import { calculateJwkThumbprint, exportJWK, generateKeyPair } from "jose";
 import * as z from "zod";
-import type { Attestation, CreationOptions } from "../model/webauthn.ts";
+import type { Attestation, Challenge } from "../model/webauthn.ts";
 import {
   encryptEnvelope,
   type FindSigningKey,
@@ -10,30 +10,6 @@ import {
 } from "./exchange-envelope.ts";
 import type { PublicKey } from "./jwks.ts";
 
-/** A request for one credential to the key maker. */
-interface CredentialOrder {
-  readonly options: CreationOptions;
-  readonly origin: string;
-  /** A key that is used for this request only. */
-  readonly responseKey: PublicKey;
-}
-
-/** A request for one PIN to the key maker. */
-interface PinOrder {
-  /** The number of characters. A security key may require more (C10). */
-  readonly length: number;
-  readonly responseKey: PublicKey;
-}
-
-/** A key pair for one response. */
-export interface ResponseKey {
-  readonly publicJwk: PublicKey;
-  /** Stored sealed only. */
-  readonly privateJwk: PrivateKey;
-}
-
-type Random = (bytes: number) => Uint8Array;
-
 const keyPair = z.object({
   kty: z.literal("EC"),
   crv: z.literal("P-384"),
@@ -42,32 +18,40 @@ const keyPair = z.object({
   d: z.string(),
 });
 
-/** Creates a key pair. Its id is its thumbprint (RFC 7638). */
-export async function makeResponseKey(): Promise<ResponseKey> {
+/** Creates a key pair for one response. Its id is its thumbprint (RFC 7638). The private key is stored sealed only. */
+export async function makeResponseKey(): Promise<{ readonly publicJwk: PublicKey; readonly privateJwk: PrivateKey }> {
   const { privateKey } = await generateKeyPair(keyAlgorithm, { crv: "P-384", extractable: true });
   const { d, ...point } = keyPair.parse(await exportJWK(privateKey));
   const publicJwk = { ...point, kid: await calculateJwkThumbprint(point) };
   return { publicJwk, privateJwk: { ...publicJwk, d } };
 }
 
-/** Returns a credential request, encrypted to one of the transport keys (docs/peers/exchange-format.md). */
-export function encodeCredentialRequest(
-  { options, origin, responseKey }: CredentialOrder,
-  transportKeys: readonly PublicKey[],
-  random: Random,
-): Promise<string> {
-  const payload = { v: 1, type: "credential_request", response_key: wireKey(responseKey), origin, public_key: options };
-  return encryptEnvelope(payload, transportKeys, random);
+/** Where a request goes, and where its response goes. */
+interface Route {
+  /** The key maker's keys, to one of which the request is encrypted. */
+  readonly transportKeys: readonly PublicKey[];
+  /** A key that is used for this request only. */
+  readonly responseKey: PublicKey;
+  readonly random: (bytes: number) => Uint8Array;
 }
 
-/** Returns a PIN request, encrypted to one of the transport keys (docs/peers/exchange-format.md). */
-export function encodePinRequest(
-  { length, responseKey }: PinOrder,
-  transportKeys: readonly PublicKey[],
-  random: Random,
-): Promise<string> {
-  const payload = { v: 1, type: "pin_request", response_key: wireKey(responseKey), pin: { type: "generate", length } };
-  return encryptEnvelope(payload, transportKeys, random);
+/** Returns an encrypted request for one credential to the key maker (docs/peers/exchange-format.md). */
+export const encodeCredentialRequest = (
+  { options, origin }: Pick<Challenge, "options" | "origin">,
+  route: Route,
+): Promise<string> => encodeRequest({ type: "credential_request", origin, public_key: options }, route);
+
+/**
+ * Returns an encrypted request for one PIN to the key maker (docs/peers/exchange-format.md).
+ * @param length the number of characters. A security key may require more (C10)
+ */
+export const encodePinRequest = (length: number, route: Route): Promise<string> =>
+  encodeRequest({ type: "pin_request", pin: { type: "generate", length } }, route);
+
+function encodeRequest(content: object, { transportKeys, responseKey, random }: Route): Promise<string> {
+  const { kty, crv, x, y, kid } = responseKey;
+  const response_key = { kty, crv, x, y, kid, use: "enc", alg: keyAlgorithm };
+  return encryptEnvelope({ v: 1, ...content, response_key }, transportKeys, random);
 }
 
 /**
@@ -106,8 +90,6 @@ export async function decodePinResponse(
 ): Promise<string> {
   return (await openEnvelope(jwe, privateJwk, findSigningKey, pinResponse)).pin;
 }
-
-const wireKey = ({ kty, crv, x, y, kid }: PublicKey) => ({ kty, crv, x, y, kid, use: "enc", alg: keyAlgorithm });
 
 const base64url = z
   .string()

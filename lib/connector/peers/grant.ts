@@ -37,6 +37,8 @@ export async function grantByClientCredentials(access: PeerAccess, client: Clien
 /** Sends a token request, with retries, and returns the granted token (RFC 6749 section 5). Throws PeerFailure. */
 export async function requestToken(access: PeerAccess, url: string, body: URLSearchParams): Promise<Grant> {
   const call = { operation, method: "POST", url, body, response: granted, mayRepeat: true } as const;
+  // An unknown tenant or realm is reported in the form of the peer's own API.
+  const errorOf = (body: unknown) => tokenErrorOf(body) ?? access.errorOf?.(body) ?? {};
   const { access_token, expires_in } = await callPeer({ ...access, errorOf }, call);
   return { token: access_token, expiresInSeconds: expires_in };
 }
@@ -62,9 +64,9 @@ const granted = z.lazy(() =>
 
 const refusal = z.object({ error: z.string(), error_description: z.string().nullish() });
 
-function errorOf(body: unknown) {
-  const { error, error_description } = refusal.safeParse(body).data ?? {};
-  return { code: error, detail: error_description };
+function tokenErrorOf(body: unknown) {
+  const { data } = refusal.safeParse(body);
+  return data && { code: data.error, detail: data.error_description };
 }
 
 /** How far the clock may be ahead of the issuer's: PingOne refuses assertions from the future. */

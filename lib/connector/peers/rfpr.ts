@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { callPeer, type PeerAccess, type PeerRequest, type PeerTools } from "../../platform/call-peer.ts";
+import type { PeerAccess, PeerRequest, PeerTools } from "../../platform/call-peer.ts";
 import { omitUndefined } from "../../platform/collections.ts";
 import { PeerFailure } from "../../platform/peer-failure.ts";
 import { plainIdentifier, plainText, trimEnd } from "../../platform/text.ts";
@@ -7,8 +7,8 @@ import type { Instant } from "../../platform/time.ts";
 import { preRegistrationApi } from "../model/peer-names.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import type { SecurityKey } from "../model/security-key.ts";
-import { type AccessTokens, createAccessTokens } from "./access-token.ts";
-import { blankToUndefined, errorOf, noErrorObject } from "./delivery-wire.ts";
+import { type AccessTokens, createAccessTokens, peerApi } from "./access-token.ts";
+import { blankToUndefined, errorOf, noErrorObject, someText } from "./delivery-wire.ts";
 import { requestToken } from "./grant.ts";
 
 interface RfprOptions extends PeerTools {
@@ -26,15 +26,14 @@ export type Rfpr = ReturnType<typeof connectRfpr>;
  * chooses the id of each authenticator. Methods throw PeerFailure only and may be repeated after any failure.
  */
 export function connectRfpr({ baseUrl, tokens, ...rest }: RfprOptions) {
-  const access: PeerAccess = { ...rest, peer: preRegistrationApi, errorOf };
+  const operate = peerApi({ ...rest, peer: preRegistrationApi, errorOf }, tokens);
   const requests = `${trimEnd(baseUrl, "/")}/v1/authenticator-requests`;
   const urlOf = (id: string) => `${requests}/${encodeURIComponent(id)}`;
-  const call = <T>(request: PeerRequest<T>) =>
-    tokens.use(undefined, withToken => callPeer(access, { ...request, ...withToken, mayRepeat: true }));
+  const call = <T>(request: PeerRequest<T>) => operate(undefined, ({ send }) => send({ ...request, mayRepeat: true }));
 
   return {
     /** Gets an access token, so that a later call does not fail for lack of one. */
-    authenticate: () => tokens.use(undefined, () => Promise.resolve()),
+    authenticate: () => operate(undefined, () => Promise.resolve()),
     /**
      * Requests an authenticator. Fails as `refused` with status 409 if the id has another content, and with 410 if it
      * was deleted. If the call cannot start by `notAfter`, it is not made and fails as `unreachable`.
@@ -46,7 +45,7 @@ export function connectRfpr({ baseUrl, tokens, ...rest }: RfprOptions) {
     },
     /** Fails as `refused` with status 410 if the request was deleted. */
     get: (id: string): Promise<Enrollment> =>
-      call({ operation: "get authenticator", method: "GET", url: urlOf(id), response: authenticatorResponse(id) }),
+      operate(undefined, ({ get }) => get("get authenticator", urlOf(id), authenticatorResponse(id))),
     /** Cancels the request, so that it cannot be enrolled. Fails as `refused` with status 409 if it has ended. */
     async cancel(id: string) {
       const url = `${urlOf(id)}/cancel`;
@@ -100,12 +99,6 @@ function authenticatorBody(order: AuthenticatorOrder): object {
     credential_requests: order.credentialRequests,
   };
 }
-
-const someText = z
-  .union([z.string(), z.number().transform(String)])
-  .transform(blankToUndefined)
-  .optional()
-  .catch(undefined);
 
 /** The response to a read of one authenticator. That of another id is refused: a state can be final. */
 const authenticatorResponse = (id: string) =>

@@ -80,7 +80,7 @@ export async function probeOtherShipments(
     if (read === notCalled) return "undecided";
     if (!(read instanceof PeerFailure)) return "knows_others";
     if (read.kind === "unauthorized") return "unauthorized";
-    if (read.isTransient || read.mayComeFromProxy) doubtful += 1;
+    if (read.isTransient) doubtful += 1;
     calls += 1;
     if (calls === maxCalls) break;
   }

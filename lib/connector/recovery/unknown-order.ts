@@ -7,6 +7,7 @@ import type { CredentialRequest, Delivery } from "../model/request.ts";
 import { referenceOf, shippedItems } from "../model/shipment.ts";
 import { isTerminal } from "../model/states.ts";
 import type { DeliveryShipment } from "../peers/delivery-shipment.ts";
+import { addressBody, recipientBody } from "../peers/delivery-wire.ts";
 import { callInTurn, type Run } from "../runs/run.ts";
 import { answeredShipments } from "./other-shipments.ts";
 
@@ -130,11 +131,10 @@ async function isTentative(requestId: string, { requests }: ConnectorDeps): Prom
  */
 export function matchesOrder({ request, keys }: RequestValues, shipment: DeliveryShipment): boolean {
   if (request.shipment === undefined) return false;
-  const { externalId: _, ...recipient } = request.recipient;
   const items = shippedItems(keys);
   return (
-    hasEqualFields(recipient, shipment.recipient) &&
-    hasEqualFields(request.shipment.mailingAddress, shipment.mailingAddress) &&
+    hasEqualFields(recipientBody(request.recipient), shipment.recipient) &&
+    hasEqualFields(addressBody(request.shipment.mailingAddress), shipment.mailingAddress) &&
     items.length === shipment.items.length &&
     items.every((securityKeys, index) => {
       const found = shipment.items[index];
@@ -147,10 +147,8 @@ export function matchesOrder({ request, keys }: RequestValues, shipment: Deliver
   );
 }
 
-const hasEqualFields = <T extends object>(ordered: T, found: Partial<Record<keyof T, string | undefined>>): boolean =>
-  (Object.keys({ ...ordered, ...found }) as (keyof T)[]).every(
-    name => normalized(ordered[name]) === normalized(found[name]),
-  );
+const hasEqualFields = (ordered: object, found: Readonly<Record<string, unknown>>): boolean =>
+  Object.entries(ordered).every(([name, value]) => normalized(value) === normalized(found[name]));
 
 const normalized = (text: unknown): string =>
   String(text ?? "")

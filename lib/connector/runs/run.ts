@@ -159,7 +159,7 @@ function isFailureOfPeer(failure: PeerFailure | undefined): boolean {
   if (failure === undefined || failure.status === 429) return false;
   // 403 is about one user, but not if there is no access token.
   if (failure.kind === "unauthorized") return failure.status !== 403 || isNoToken(failure);
-  return failure.isTransient || failure.mayComeFromProxy;
+  return failure.isTransient;
 }
 
 /**

@@ -6,9 +6,11 @@ import type {
   EmailSendOptionalParams,
 } from "@azure/communication-email";
 import { withTimeout } from "../async.ts";
+import { hasSentNothing } from "../connection-error.ts";
 import { Fault } from "../fault.ts";
 import type { Mailer, MailStatus } from "../mail.ts";
-import { hasSentNothing, kindOfStatus, PeerFailure, readRetryAfter, traceCall } from "../peer-failure.ts";
+import { kindOfStatus, PeerFailure, traceCall } from "../peer-failure.ts";
+import { readRetryAfter } from "../response-headers.ts";
 import { between, type Now } from "../time.ts";
 import { isLocalService, isServiceError, localAccessKey, type Policies, type ServiceAccess } from "./services.ts";
 

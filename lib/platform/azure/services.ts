@@ -2,7 +2,7 @@ import type { TableServiceClientOptions } from "@azure/data-tables";
 import type { TokenCredential } from "@azure/identity";
 import { withTimeout } from "../async.ts";
 import { Fault } from "../fault.ts";
-import { readRetryAfter } from "../peer-failure.ts";
+import { readRetryAfter } from "../response-headers.ts";
 
 /** How to reach a service: with managed identity in Azure, with a connection string locally. */
 export type ServiceAccess =

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { type IdpOptions, startIdp } from "../idp/idp.ts";
 import type { HttpCall } from "../peer.ts";
 import { pingTokens } from "../pingone/tokens.ts";
-import { amRefusal, badRequest, journeyFailure } from "./errors.ts";
+import { amRefusal, badRequest, journeyFailure, notFound } from "./errors.ts";
 import { type AicJourneyOptions, type AicJourneyState, createAicJourney } from "./journey.ts";
 import { type AicSettings, settings } from "./settings.ts";
 
@@ -63,7 +63,8 @@ export function startAic(options: AicOptions) {
           file.value.registrations.map(({ userId, ...rest }) => ({ ...rest, userId: accounts.withId(userId).name })),
         expireChallenges: journey.expire,
         handle: call => {
-          if (!call.path.startsWith(realmPath)) return undefined;
+          if (!call.path.startsWith("/am/")) return undefined;
+          if (!call.path.startsWith(realmPath)) throw notFound();
           const [, userId, uuid] = DEVICES.exec(call.path) ?? [];
           if (userId !== undefined) return devices(call, userId, uuid);
           return call.path === `${realmPath}authenticate` ? authenticate(call) : undefined;

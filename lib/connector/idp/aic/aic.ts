@@ -1,16 +1,17 @@
 import * as z from "zod";
-import { callPeer, type PeerAccess, type PeerRequest } from "../../../platform/call-peer.ts";
+import type { PeerAccess } from "../../../platform/call-peer.ts";
 import { PeerFailure } from "../../../platform/peer-failure.ts";
 import { earliest, plus } from "../../../platform/time.ts";
 import { idpName } from "../../model/peer-names.ts";
+import { type PeerApi, peerApi } from "../../peers/access-token.ts";
 import type { Idp } from "../contract.ts";
 import { readCreationOptions, unusable } from "../creation-options.ts";
-import type { IdpDeps, IdpKind } from "../kind.ts";
+import { type IdpDeps, type IdpKind, readIdpState } from "../kind.ts";
 import { createPingTokens } from "../ping.ts";
+import { journeyOf } from "./journey.ts";
 import { removeDevice } from "./remove-device.ts";
 import { type AicSettings, settings } from "./settings.ts";
 import {
-  end,
   endOf,
   errorOf,
   fillIn,
@@ -29,11 +30,10 @@ const idpState = z.object({ step });
 const longestStep = 16_000;
 /** The maximum size of a response in bytes: larger than a step's, whose own limit has a better message. */
 const maxResponseBytes = 64 * 1024;
-const stepOrEnd = z.union([step, end]);
-type Call = Required<Pick<PeerRequest<unknown>, "headers" | "signal">>;
 
 function connect(id: string, configured: AicSettings, deps: IdpDeps): Idp {
   const access: PeerAccess = { ...deps, peer: idpName(id), errorOf, maxResponseBytes };
+  const { peer, now } = access;
   const realm = `realms/root/realms/${configured.realm.replace("/", "")}`;
   const tokenUrl = `${amUrlOf(configured["auth-base-url"])}/oauth2/${realm}/access_token`;
   const tokens = createPingTokens(access, {
@@ -43,58 +43,31 @@ function connect(id: string, configured: AicSettings, deps: IdpDeps): Idp {
     scope: configured.scope,
     secret: deps.secret,
   });
-  // Without noSession the journey would end with a session of the user.
-  const query = new URLSearchParams({
-    authIndexType: "service",
-    authIndexValue: configured.journey,
-    noSession: "true",
-  });
+  const operate = peerApi(access, tokens);
   const realmUrl = `${amUrlOf(configured["api-base-url"])}/json/${realm}`;
-  const url = `${realmUrl}/authenticate?${query}`;
+  const journey = journeyOf(realmUrl, configured);
   const defaultRelyingPartyId = configured["default-relying-party"] ?? new URL(configured["api-base-url"]).hostname;
   const timeoutMs = configured["challenge-timeout-milliseconds"];
   const userField = { type: configured["callback-1"], tokenId: configured["token-id-1"] };
-  const outcomeField = {
-    type: configured["callback-3"],
-    tokenId: configured["token-id-2"],
-    id: "webAuthnOutcome",
-  };
-
-  /** Runs one operation with an access token, in the header that the journey expects. */
-  const operate = <T>(outer: AbortSignal, work: (call: Call) => Promise<T>) =>
-    tokens.use(outer, ({ token, signal }) => work({ headers: headersFor(token), signal }));
-  /** AM refuses calls without a version of its API. */
-  const headersFor = (token: string) => ({
-    [configured["authentication-header"]]: `Bearer ${token}`,
-    "accept-api-version": "resource=2.1, protocol=1.0",
-    "content-type": "application/json",
-  });
-  const post = (operation: string, body?: JourneyStep) =>
-    ({ operation, method: "POST", url, body, response: stepOrEnd }) as const;
-
-  /** Continues a journey. The step cannot be used again after that, also if the call fails. */
-  const continueJourney = (request: PeerRequest<JourneyStep | undefined>, hint?: string) =>
-    callPeer(access, request).catch(journeyFailed(hint));
-
-  const askOptions = async (call: Call, userId: string) => {
-    const operation = "creation options";
-    const begin = { ...call, ...post(operation), mayRepeat: true };
-    const first = await callPeer(access, begin).catch(asConfiguration);
-    const named = first && fillIn(first, userField, userId.toWellFormed());
-    if (named === undefined) throw unusable(access.peer, `The journey has no ${userField.type} for the user.`);
-    const asked = await continueJourney({ ...call, ...post(operation, named) }, userHint);
-    if (asked === undefined) throw unusable(access.peer, "The journey ended without creation options.");
-    if (Buffer.byteLength(JSON.stringify(asked)) > longestStep)
-      throw unusable(access.peer, "The journey's step is too long to be stored.");
-    const options = optionsIn(asked);
-    if (options === undefined) {
-      const instead = `The journey has no ${configured["callback-2"]} with options, but ${typesOf(asked)}.`;
-      throw unusable(access.peer, instead + hintFor(asked));
-    }
-    return { asked, options };
-  };
+  const outcomeField = { type: configured["callback-3"], tokenId: configured["token-id-2"], id: "webAuthnOutcome" };
 
   const optionsIn = (of: JourneyStep) => optionsOf(of, configured["callback-2"], defaultRelyingPartyId);
+
+  /** Returns the step of a new journey that has the creation options of a user, and the options. */
+  const askOptions = async (api: PeerApi, userId: string) => {
+    const operation = "creation options";
+    const first = await journey.begin(api, operation);
+    const named = first && fillIn(first, userField, userId.toWellFormed());
+    if (named === undefined) throw unusable(peer, `The journey has no ${userField.type} for the user.`);
+    const asked = await journey.goOn(api, operation, named, { hint: userHint });
+    if (asked === undefined) throw unusable(peer, "The journey ended without creation options.");
+    if (Buffer.byteLength(JSON.stringify(asked)) > longestStep)
+      throw unusable(peer, "The journey's step is too long to be stored.");
+    const options = optionsIn(asked);
+    if (options !== undefined) return { asked, options };
+    const instead = `The journey has no ${configured["callback-2"]} with options, but ${typesOf(asked)}.`;
+    throw unusable(peer, instead + hintFor(asked));
+  };
 
   return {
     id,
@@ -104,10 +77,10 @@ function connect(id: string, configured: AicSettings, deps: IdpDeps): Idp {
     revocationNeeds: "a scope such as fr:am:*, and the right to administer the devices of users in the realm",
 
     creationOptions: (request, outer) =>
-      operate(outer, async call => {
-        const startedAt = access.now();
-        const { asked, options } = await askOptions(call, request.userId);
-        const read = { peer: access.peer, expectedRelyingPartyId: request.relyingPartyId };
+      operate(outer, async api => {
+        const startedAt = now();
+        const { asked, options } = await askOptions(api, request.userId);
+        const read = { peer, expectedRelyingPartyId: request.relyingPartyId };
         const checked = readCreationOptions(journeyOptions, options, read);
         const askedExpiry = timeoutMs === undefined ? undefined : new Date(plus(startedAt, timeoutMs));
         const expiresAt = earliest(endOf(asked), askedExpiry);
@@ -121,15 +94,14 @@ function connect(id: string, configured: AicSettings, deps: IdpDeps): Idp {
       }),
 
     activate: (stored, attestation, name, { signal, notAfter }) =>
-      operate(signal, async call => {
+      operate(signal, async api => {
         const operation = "registration";
         const failed = (kind: "refused" | "unanswered", detail: string) =>
-          new PeerFailure(access.peer, operation, kind, { detail });
-        const { data } = idpState.safeParse(stored);
-        const body = data && fillIn(data.step, outcomeField, outcomeOf(data.step, attestation, name));
-        if (data === undefined || body === undefined)
-          throw failed("refused", `The stored state has no step with a ${outcomeField.type}.`);
-        const next = await continueJourney({ ...call, ...post(operation, body), notAfter });
+          new PeerFailure(peer, operation, kind, { detail });
+        const of = readIdpState(idpState, stored, peer, operation).step;
+        const body = fillIn(of, outcomeField, outcomeOf(of, attestation, name));
+        if (body === undefined) throw failed("refused", `The stored step has no ${outcomeField.type}.`);
+        const next = await journey.goOn(api, operation, body, { notAfter });
         if (next === undefined) return undefined;
         if (optionsIn(next) !== undefined) throw failed("refused", "The journey asks for another credential.");
         // It is not known whether the credential was registered before this step.
@@ -139,9 +111,9 @@ function connect(id: string, configured: AicSettings, deps: IdpDeps): Idp {
     // Reading a user's devices needs permissions that a client does not need for the journey.
     isRegistered: async () => undefined,
     revoke: (stored, { credentialId }, outer) =>
-      tokens.use(outer, async call => {
-        const { data } = idpState.safeParse(stored);
-        await removeDevice(access, call, { realmUrl, user: userNameIn(data && optionsIn(data.step)), credentialId });
+      operate(outer, async api => {
+        const user = userNameIn(optionsIn(readIdpState(idpState, stored, peer, "revocation").step));
+        await removeDevice(api, peer, { realmUrl, user, credentialId });
       }),
     compensate: async () => {},
   };
@@ -160,26 +132,6 @@ const hintFor = ({ callbacks }: JourneyStep): string =>
   callbacks.some(({ type }) => type === "TextOutputCallback")
     ? ' Switch off "Return challenge as JavaScript" in its WebAuthn node.'
     : "";
-
-/**
- * Before a journey knows the user, it can only refuse the client: the configuration is wrong. A 403 gets no status,
- * because with 403 the failure would count as a refusal of the user.
- */
-function asConfiguration(error: unknown): never {
-  if (!(error instanceof PeerFailure) || error.isTransient || error.mayComeFromProxy) throw error;
-  throw error.as("unauthorized", { status: error.status === 403 ? undefined : error.status });
-}
-
-/**
- * A 401 with AM's error code is the end of the journey, by failure or by time-out (code 110). The failure gets no
- * status, because with 401 the call would be repeated with a new token, and the step cannot be used again.
- */
-const journeyFailed =
-  (hint = "") =>
-  (error: unknown): never => {
-    if (!(error instanceof PeerFailure) || error.status !== 401 || error.code === undefined) throw error;
-    throw error.as("refused", { status: undefined, detail: `${error.detail ?? ""}${hint}` });
-  };
 
 export const aic = {
   type: "aic",

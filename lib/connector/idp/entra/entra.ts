@@ -1,15 +1,15 @@
 import * as z from "zod";
-import { callPeer, type PeerAccess } from "../../../platform/call-peer.ts";
+import type { PeerAccess } from "../../../platform/call-peer.ts";
 import { PeerFailure } from "../../../platform/peer-failure.ts";
 import { minutes, plus } from "../../../platform/time.ts";
 import { idpName } from "../../model/peer-names.ts";
 import type { Challenge } from "../../model/webauthn.ts";
-import { type AccessTokens, createAccessTokens } from "../../peers/access-token.ts";
+import { type AccessTokens, createAccessTokens, peerApi, undefinedIfGone } from "../../peers/access-token.ts";
 import { grantByClientCredentials } from "../../peers/grant.ts";
 import type { Idp } from "../contract.ts";
 import { readCreationOptions, unusable } from "../creation-options.ts";
-import { type IdpDeps, type IdpKind, maxIdpResponseBytes } from "../kind.ts";
-import { isUuid, undefinedIfGone } from "../user-check.ts";
+import { type IdpDeps, type IdpKind, maxIdpResponseBytes, readIdpState } from "../kind.ts";
+import { isUuid } from "../user-check.ts";
 import { listMethods, removeMethod } from "./methods.ts";
 import { type EntraSettings, settings } from "./settings.ts";
 import { createAccounts, entraUserCheck } from "./users.ts";
@@ -35,25 +35,25 @@ const globalOnly =
 
 function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
   const access: PeerAccess = { ...deps, peer: idpName(id), errorOf, maxResponseBytes: maxIdpResponseBytes };
-  const tokens = tokensOf(access, configured, deps);
+  const { peer, now } = access;
+  const operate = peerApi(access, tokensOf(access, configured, deps));
   const graph = `${configured["graph-endpoint"]}/${configured["api-version"]}`;
   const isBeta = configured["api-version"] === "beta";
-  const timeout = configured["challenge-timeout-minutes"];
+  const timeoutMs = minutes(configured["challenge-timeout-minutes"]);
 
   const userUrl = (userId: string) => `${graph}/users${userSegment(userId)}`;
-  const methodsOf = (userId: string) => `${userUrl(userId)}/authentication/fido2Methods`;
-  const accounts = createAccounts(access, tokens, userUrl);
-  const userOf = (operation: string, stored: Challenge["idpState"]) => {
-    const { data } = idpState.safeParse(stored);
-    if (data !== undefined) return data.userId;
-    const detail = "The stored state for the identity provider has no user id.";
-    throw new PeerFailure(access.peer, operation, "refused", { detail });
+  const methodsUrl = (userId: string) => `${userUrl(userId)}/authentication/fido2Methods`;
+  /** The methods of the user for whom a credential was requested. */
+  const methodsOf = (operation: string, stored: Challenge["idpState"]) => {
+    const { userId } = readIdpState(idpState, stored, peer, operation);
+    return { peer, graph, userId, url: methodsUrl(userId) };
   };
+  const accounts = createAccounts(access, operate, userUrl);
 
   return {
     id,
     defaultRelyingPartyId: configured["default-relying-party"],
-    longestChallengeMs: minutes(timeout),
+    longestChallengeMs: timeoutMs,
     longerChallengesHint: isBeta
       ? "Raise challenge-timeout-minutes, up to 43200. If it is long enough, Microsoft Graph grants less than it is asked for."
       : "Set api-version to beta: version 1.0 of Microsoft Graph has challenges of 5 minutes only.",
@@ -62,25 +62,22 @@ function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
     ...(!isBeta && nationalGraphs.includes(new URL(graph).hostname) && { settingProblems: [globalOnly] }),
     // With more, Microsoft warns of slower operations. No limit is documented at which a registration is refused.
     recommendedCredentials: 20,
-    checkUser: entraUserCheck(access, tokens, { url: graph, accounts }),
+    checkUser: entraUserCheck(operate, now, { graph, accounts }),
 
     creationOptions: (request, outer) =>
-      tokens.use(outer, async call => {
-        const operation = "creation options";
+      operate(outer, async api => {
         // In a query, Graph responds 405 to this parameter.
-        const timeoutParameter = isBeta ? `(challengeTimeoutInMinutes=${timeout})` : "";
-        const url = `${methodsOf(request.userId)}/creationOptions${timeoutParameter}`;
-        const askedAt = access.now();
-        const get = { ...call, operation, method: "GET", url, mayRepeat: true } as const;
+        const timeout = isBeta ? `(challengeTimeoutInMinutes=${configured["challenge-timeout-minutes"]})` : "";
+        const url = `${methodsUrl(request.userId)}/creationOptions${timeout}`;
+        const askedExpiry = new Date(plus(now(), timeoutMs));
         const [response, objectId] = await Promise.all([
-          callPeer(access, { ...get, response: creationOptionsResponse }),
-          accounts.objectId(request.userId, call.signal),
+          api.get("creation options", url, creationOptionsResponse),
+          accounts.objectId(request.userId, api.signal),
         ]);
-        const read = { peer: access.peer, expectedRelyingPartyId: request.relyingPartyId };
+        const read = { peer, expectedRelyingPartyId: request.relyingPartyId };
         const options = readCreationOptions(graphOptions, response.publicKey, read);
         const expiry = challengeTimeout.safeParse(response.challengeTimeoutDateTime);
-        if (!expiry.success) throw unusable(access.peer, "challengeTimeoutDateTime is not readable");
-        const askedExpiry = new Date(plus(askedAt, minutes(timeout)));
+        if (!expiry.success) throw unusable(peer, "challengeTimeoutDateTime is not readable");
         return {
           options,
           origin: `https://${options.rp.id}`,
@@ -92,36 +89,31 @@ function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
       }),
 
     activate: (stored, attestation, name, { signal, notAfter }) =>
-      tokens.use(signal, async call => {
+      operate(signal, async api => {
         const operation = "registration";
-        const url = methodsOf(userOf(operation, stored));
+        const { url } = methodsOf(operation, stored);
         const body = registrationBody(attestation, displayNameOf(name));
-        const registration = { ...call, operation, method: "POST", url, body, notAfter } as const;
-        const { id: methodId } = await callPeer(access, { ...registration, response: registrationResponse }).catch(
-          withAttestationFormat(attestation.attestationObject),
-        );
+        const { id: methodId } = await api
+          .send({ operation, method: "POST", url, body, notAfter, response: registrationResponse })
+          .catch(withAttestationFormat(attestation.attestationObject));
         // The response is that of another call: only the list of keys shows whether this credential is registered.
         if (!mayBeCredential(methodId, attestation.credentialId)) {
           const detail = "The response has the id of another credential.";
-          throw new PeerFailure(access.peer, operation, "unanswered", { detail });
+          throw new PeerFailure(peer, operation, "unanswered", { detail });
         }
         return isUuid(methodId) ? methodId : undefined;
       }),
 
     isRegistered: (stored, query, outer) =>
-      tokens.use(outer, async call => {
+      operate(outer, async api => {
         const operation = "registered keys";
         const isEnough = (methods: readonly Method[]) => findMethod(methods, query) === true;
-        const url = methodsOf(userOf(operation, stored));
-        const read = listMethods(access, call, { operation, graph, url, isEnough });
-        return findMethod(await read.catch(error => undefinedIfGone(error) ?? []), query);
+        const read = listMethods(api, operation, methodsOf(operation, stored), isEnough);
+        return findMethod((await read.catch(undefinedIfGone)) ?? [], query);
       }),
 
     revoke: (stored, credential, outer) =>
-      tokens.use(outer, async call => {
-        const userId = userOf("revocation", stored);
-        await removeMethod(access, call, { graph, methodsUrl: methodsOf(userId), userId, credential });
-      }),
+      operate(outer, async api => removeMethod(api, methodsOf("revocation", stored), credential)),
 
     compensate: async () => {},
   };
@@ -138,8 +130,7 @@ function tokensOf(
   }
   const { "tenant-id": tenantId = "", "client-id": clientId = "" } = configured;
   const tokenUrl = `${configured["online-endpoint"]}/${tenantId}/oauth2/v2.0/token`;
-  const client = { tokenUrl, clientId, scope, secret };
-  return createAccessTokens(access, () => grantByClientCredentials(access, client));
+  return createAccessTokens(access, () => grantByClientCredentials(access, { tokenUrl, clientId, scope, secret }));
 }
 
 export const entra = {

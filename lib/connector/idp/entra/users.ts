@@ -1,9 +1,9 @@
 import * as z from "zod";
 import { raceAbort, singleFlight, withTimeoutSignal } from "../../../platform/async.ts";
-import { callPeer, type PeerAccess } from "../../../platform/call-peer.ts";
+import type { PeerAccess } from "../../../platform/call-peer.ts";
 import { orFailure, PeerFailure } from "../../../platform/peer-failure.ts";
-import { type Instant, minutes, plus } from "../../../platform/time.ts";
-import type { AccessTokens } from "../../peers/access-token.ts";
+import { type Instant, minutes, type Now, plus } from "../../../platform/time.ts";
+import type { peerApi } from "../../peers/access-token.ts";
 import type { Idp } from "../contract.ts";
 import { asUnknownUser, checked, isUuid, refusal, type UserProblem, userWarning, warning } from "../user-check.ts";
 import { graphUser } from "./wire.ts";
@@ -13,35 +13,30 @@ const grant = "grant the application the permission";
 const policyMaxAgeMs = minutes(1);
 const policyPath = "/policies/authenticationMethodsPolicy/authenticationMethodConfigurations/fido2";
 
+/** Runs an operation of Microsoft Graph. */
+type Operate = ReturnType<typeof peerApi>;
+
 /** Returns the check of users' accounts, one call each, and of the tenant's passkey policy, one call a minute. */
 export function entraUserCheck(
-  access: PeerAccess,
-  tokens: AccessTokens,
-  { url: graphUrl, accounts }: { readonly url: string; readonly accounts: Accounts },
+  operate: Operate,
+  now: Now,
+  { graph, accounts }: { readonly graph: string; readonly accounts: Accounts },
 ): NonNullable<Idp["checkUser"]> {
   let policy: { readonly problems: readonly UserProblem[]; readonly until: Instant } | undefined;
-  const get = { method: "GET", mayRepeat: true } as const;
 
   const readPolicy = singleFlight(async () => {
-    const operation = "passkey policy";
-    const until = plus(access.now(), policyMaxAgeMs);
-    const read = tokens.use(undefined, call =>
-      callPeer(access, { ...call, ...get, operation, url: graphUrl + policyPath, response: passkeyPolicy }),
-    );
+    const until = plus(now(), policyMaxAgeMs);
+    const read = operate(undefined, api => api.get("passkey policy", graph + policyPath, passkeyPolicy));
     const problems = await checked(read.then(policyProblems), `${grant} Policy.Read.AuthenticationMethod`);
     if (problems.every(({ effect }) => effect !== "unchecked")) policy = { problems, until };
     return problems;
   });
-  const policyOf = async () => (policy !== undefined && access.now() < policy.until ? policy.problems : readPolicy());
+  const policyOf = async () => (policy !== undefined && now() < policy.until ? policy.problems : readPolicy());
 
-  const accountOf = (userId: string, signal: AbortSignal) => {
-    const unknown = asUnknownUser("does not exist in the tenant: correct the principal name or object id");
-    return checked(accounts.read(userId, signal).then(accountProblems, unknown), `${grant} User.Read.All`);
-  };
-
+  const unknown = asUnknownUser("does not exist in the tenant: correct the principal name or object id");
   return async ({ userId }, signal) => {
-    const found = await Promise.all([accountOf(userId, signal), policyOf()]);
-    return found.flat();
+    const account = accounts.read(userId, signal).then(accountProblems, unknown);
+    return (await Promise.all([checked(account, `${grant} User.Read.All`), policyOf()])).flat();
   };
 }
 
@@ -64,20 +59,22 @@ const objectIdShare = 0.25;
 type Accounts = ReturnType<typeof createAccounts>;
 
 /** Creates the look-up of accounts, by object id or principal name. */
-export function createAccounts(access: PeerAccess, tokens: AccessTokens, userUrl: (userId: string) => string) {
+export function createAccounts(
+  { peer, timeLimitMs }: Pick<PeerAccess, "peer" | "timeLimitMs">,
+  operate: Operate,
+  userUrl: (userId: string) => string,
+) {
   const running = new Map<string, Promise<z.output<typeof graphUser>>>();
 
-  /** The call has no caller's signal, so that one caller cannot end it for others. */
-  const start = (userId: string) => {
-    const url = `${userUrl(userId)}?$select=id,accountEnabled,userType`;
-    const get = { operation, method: "GET", mayRepeat: true, url, response: graphUser } as const;
-    return tokens.use(undefined, call => callPeer(access, { ...call, ...get })).finally(() => running.delete(userId));
-  };
   /** Returns the account of a user. Simultaneous checks and creation options of a user share a call. */
   const read = (userId: string, signal: AbortSignal) => {
-    const shared = running.get(userId) ?? start(userId);
+    const url = `${userUrl(userId)}?$select=id,accountEnabled,userType`;
+    // The call has no caller's signal, so that one caller cannot end it for others.
+    const start = () =>
+      operate(undefined, api => api.get(operation, url, graphUser)).finally(() => running.delete(userId));
+    const shared = running.get(userId) ?? start();
     running.set(userId, shared);
-    return raceAbort(shared, signal, cause => new PeerFailure(access.peer, operation, "unanswered", { cause }));
+    return raceAbort(shared, signal, cause => new PeerFailure(peer, operation, "unanswered", { cause }));
   };
 
   return {
@@ -85,7 +82,7 @@ export function createAccounts(access: PeerAccess, tokens: AccessTokens, userUrl
     /** Returns the object id of a user, which no rename changes; undefined if Graph does not give it in time. */
     objectId: async (userId: string, outer: AbortSignal): Promise<string | undefined> => {
       if (isUuid(userId)) return userId;
-      const found = await withTimeoutSignal(access.timeLimitMs * objectIdShare, outer, signal =>
+      const found = await withTimeoutSignal(timeLimitMs * objectIdShare, outer, signal =>
         orFailure(read(userId, signal)),
       );
       return found instanceof PeerFailure || found.id === undefined || !isUuid(found.id) ? undefined : found.id;

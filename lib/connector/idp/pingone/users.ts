@@ -1,7 +1,6 @@
 import * as z from "zod";
-import { callPeer, type PeerAccess } from "../../../platform/call-peer.ts";
 import { PeerFailure } from "../../../platform/peer-failure.ts";
-import type { AccessTokens, TokenCall } from "../../peers/access-token.ts";
+import type { PeerApi, peerApi } from "../../peers/access-token.ts";
 import type { Idp } from "../contract.ts";
 import { asUnknownUser, checked, isUuid, refusal, type UserProblem, userWarning } from "../user-check.ts";
 import { byUsername, deviceList, type PingOneUser, pingOneUser, userList } from "./wire.ts";
@@ -9,43 +8,43 @@ import { byUsername, deviceList, type PingOneUser, pingOneUser, userList } from 
 const mfaSettings = z.lazy(() => z.object({ pairing: z.object({ maxAllowedDevices: z.int().min(0) }) }));
 const right = "grant the worker application the roles Environment Admin and Identity Data Admin";
 
+/** The addresses of PingOne's API. */
+interface Addresses {
+  readonly environment: string;
+  readonly users: string;
+  readonly devicesOf: (userId: string) => string;
+}
+
 /** Returns the check of a user's account and, unless devices are being created, of the number of its devices. */
 export function pingOneUserCheck(
-  access: PeerAccess,
-  tokens: AccessTokens,
-  {
-    environment,
-    accountOf,
-    devicesOf,
-  }: {
-    readonly environment: string;
-    readonly accountOf: (call: TokenCall, userId: string) => Promise<PingOneUser>;
-    readonly devicesOf: (userId: string) => string;
-  },
+  operate: ReturnType<typeof peerApi>,
+  peer: string,
+  { environment, users, devicesOf }: Addresses,
 ): NonNullable<Idp["checkUser"]> {
-  const deviceProblems = async (call: TokenCall, userId: string, added: number): Promise<readonly UserProblem[]> => {
-    const get = { ...call, method: "GET", mayRepeat: true } as const;
-    const [{ _embedded }, { pairing }] = await Promise.all([
-      callPeer(access, { ...get, operation: "devices", url: devicesOf(userId), response: deviceList }),
-      callPeer(access, { ...get, operation: "MFA settings", url: `${environment}/mfaSettings`, response: mfaSettings }),
+  const deviceProblems = async (api: PeerApi, userId: string, added: number): Promise<readonly UserProblem[]> => {
+    const [{ length: count }, { pairing }] = await Promise.all([
+      api.get("devices", devicesOf(userId), deviceList),
+      api.get("MFA settings", `${environment}/mfaSettings`, mfaSettings),
     ]);
-    const count = _embedded?.devices.length ?? 0;
     const max = pairing.maxAllowedDevices;
     const message = `has ${count} devices and would get ${added} more, but may have ${max}: delete some, or raise the maximum in PingOne's MFA settings`;
     return count + added > max ? [refusal("too_many_credentials", message)] : [];
   };
-  const check = async (call: TokenCall, account: PingOneUser, added: number | undefined) => [
+  const check = async (api: PeerApi, account: PingOneUser, added: number | undefined) => [
     ...accountProblems(account),
-    ...(added === undefined ? [] : await checked(deviceProblems(call, account.id, added), right)),
+    ...(added === undefined ? [] : await checked(deviceProblems(api, account.id, added), right)),
   ];
   const unknown = asUnknownUser("is not one user of the environment: correct the user name or id");
   return ({ userId, newCredentials }, outer) =>
-    tokens.use(outer, call =>
-      checked(
-        accountOf(call, userId).then(account => check(call, account, newCredentials), unknown),
+    operate(outer, api => {
+      const account = isUuid(userId)
+        ? api.get(operation, `${users}/${encodeURIComponent(userId)}`, pingOneUser)
+        : findUser(api, peer, users, userId);
+      return checked(
+        account.then(found => check(api, found, newCredentials), unknown),
         right,
-      ),
-    );
+      );
+    });
 }
 
 function accountProblems({ enabled, mfaEnabled }: PingOneUser): readonly UserProblem[] {
@@ -59,33 +58,25 @@ function accountProblems({ enabled, mfaEnabled }: PingOneUser): readonly UserPro
 
 const operation = "user";
 
+/** Returns the id of a user. Makes no call if `userId` is an id. Throws as `findUser` does. */
+export const userIdOf = async (api: PeerApi, peer: string, users: string, userId: string): Promise<string> =>
+  isUuid(userId) ? userId : (await findUser(api, peer, users, userId)).id;
+
 /**
- * Creates the look-up of users, by id or user name. It fails as `missing` or `refused`, with the code `user`, for a
- * name that no user or more than one has.
+ * Returns the user with a user name. Throws a PeerFailure `missing` or `refused`, with the code `user`, for a name that
+ * no user or more than one has.
  */
-export function createUserLookup(access: PeerAccess, url: string) {
-  const get = { operation, method: "GET", mayRepeat: true } as const;
-  const find = async (call: TokenCall, userId: string): Promise<PingOneUser> => {
-    const username = userId.toWellFormed();
-    const query = new URLSearchParams({ filter: byUsername(username), limit: "2" });
-    const [found, ...others] = await callPeer(access, { ...call, ...get, url: `${url}?${query}`, response: userList });
-    const failed = (kind: "missing" | "refused", detail: string) =>
-      new PeerFailure(access.peer, operation, kind, { code: "user", detail });
-    if (found === undefined) throw failed("missing", "The user was not found.");
-    // Checks the result, so that a misread filter cannot give the security key to another user.
-    if (others.length > 0 || folded(found.username) !== folded(username))
-      throw failed("refused", "The name does not identify one user.");
-    return found;
-  };
-  return {
-    /** Returns the id of a user. Makes no call if `userId` is an id. */
-    resolve: async (call: TokenCall, userId: string): Promise<string> =>
-      isUuid(userId) ? userId : (await find(call, userId)).id,
-    read: (call: TokenCall, userId: string): Promise<PingOneUser> => {
-      if (!isUuid(userId)) return find(call, userId);
-      return callPeer(access, { ...call, ...get, url: `${url}/${encodeURIComponent(userId)}`, response: pingOneUser });
-    },
-  };
+async function findUser(api: PeerApi, peer: string, users: string, name: string): Promise<PingOneUser> {
+  const username = name.toWellFormed();
+  const query = new URLSearchParams({ filter: byUsername(username), limit: "2" });
+  const [found, ...others] = await api.get(operation, `${users}?${query}`, userList);
+  const failed = (kind: "missing" | "refused", detail: string) =>
+    new PeerFailure(peer, operation, kind, { code: "user", detail });
+  if (found === undefined) throw failed("missing", "The user was not found.");
+  // Checks the result, so that a misread filter cannot give the security key to another user.
+  if (others.length > 0 || folded(found.username) !== folded(username))
+    throw failed("refused", "The name does not identify one user.");
+  return found;
 }
 
 const folded = (name: string) => name.normalize("NFC").toLowerCase();

@@ -1,9 +1,9 @@
 import * as z from "zod";
 import { PeerFailure } from "../../../platform/peer-failure.ts";
 import type { Attestation } from "../../model/webauthn.ts";
+import { undefinedIfGone } from "../../peers/access-token.ts";
 import { creationOptionsSchema } from "../creation-options.ts";
 import { pingBinary } from "../ping.ts";
-import { undefinedIfGone } from "../user-check.ts";
 
 /** Returns a filter by user name, a JSON string (RFC 7644 section 3.4.2.2) that no character can end. */
 export const byUsername = (username: string): string => `username eq ${JSON.stringify(username)}`;
@@ -79,7 +79,9 @@ export const device = z.lazy(() => z.object({ status: z.string() }));
 const listedDevice = () =>
   z.object({ id: shortId, status: z.string(), nickname: z.string().nullish() }).optional().catch(undefined);
 export const deviceList = z.lazy(() =>
-  z.object({ _embedded: z.object({ devices: z.array(listedDevice()) }).nullish() }),
+  z
+    .object({ _embedded: z.object({ devices: z.array(listedDevice()) }).nullish() })
+    .transform(({ _embedded }) => _embedded?.devices ?? []),
 );
 export const activeDevice = z.lazy(() => z.object({ status: z.literal("ACTIVE") }));
 

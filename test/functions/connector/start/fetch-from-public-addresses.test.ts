@@ -2,7 +2,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { fetchFromPublicAddresses } from "../../../../functions/connector/start/fetch-from-public-addresses.ts";
-import { hasSentNothing } from "../../../../lib/platform/peer-failure.ts";
+import { hasSentNothing } from "../../../../lib/platform/connection-error.ts";
 
 const { signal } = new AbortController();
 const message = { method: "POST", headers: { "content-type": "application/json" }, body: '{"é":1}' };

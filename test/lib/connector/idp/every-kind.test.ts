@@ -116,8 +116,7 @@ const failures: readonly (readonly [string, FaultRule, PeerFailureKind])[] = [
     status => [`${status}`, { kind: "refuse", status, body: {} }, "refused"] as const,
   ),
   ...([401, 403] as const).map(status => [`${status}`, { kind: "refuse", status, body: {} }, "unauthorized"] as const),
-  ["404", { kind: "refuse", status: 404, body: {} }, "missing"],
-  ["404 of a proxy", { kind: "nonsense", status: 404 }, "missing"],
+  ["404 of a proxy", { kind: "nonsense", status: 404 }, "unreachable"],
   ["429", { kind: "throttle", body: {} }, "throttled"],
   ...([307, 408, 500, 502, 503] as const).map(
     status => [`${status}`, { kind: "refuse", status, body: {} }, "unanswered"] as const,

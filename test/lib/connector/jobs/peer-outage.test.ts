@@ -122,7 +122,7 @@ describe("an IdP that does not answer", () => {
     ["answers 5xx", failed("unanswered", { status: 502 })],
     ["answers 503 with Retry-After", failed("throttled", { status: 503, retryAfterSeconds: 600 })],
     ["does not accept the connector's token", failed("unauthorized", { status: 401 })],
-    ["answers 404 through a proxy", failed("missing", { status: 404 })],
+    ["answers 404 through a proxy", failed("unreachable", { status: 404 })],
     ["gives the connector no token", new PeerFailure("IdP slow", "access token", "unauthorized", { status: 403 })],
   ])("is called three times by a run if it %s, and again by the next run", async (_, failure) => {
     const limits = { callsAtOnce: 1 };

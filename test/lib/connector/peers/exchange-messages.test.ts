@@ -17,7 +17,6 @@ import {
   encodeCredentialRequest,
   encodePinRequest,
   makeResponseKey,
-  type ResponseKey,
 } from "../../../../lib/connector/peers/exchange-messages.ts";
 import type { PublicKey } from "../../../../lib/connector/peers/jwks.ts";
 import { PeerFailure } from "../../../../lib/platform/peer-failure.ts";
@@ -33,8 +32,9 @@ const newKey = async (kid: string): Promise<JWK> => {
 let transport: JWK[];
 let transportKeys: PublicKey[];
 let signKey: JWK;
-let ours: ResponseKey;
+let ours: Awaited<ReturnType<typeof makeResponseKey>>;
 let find: FindSigningKey;
+const route = (changes: object = {}) => ({ transportKeys, responseKey: ours.publicJwk, random, ...changes });
 
 beforeAll(async () => {
   transport = await Promise.all([newKey("t1"), newKey("t2"), newKey("t3")]);
@@ -69,9 +69,8 @@ describe("requests", () => {
   test("reach the key maker unchanged by every transport key", async () => {
     const asked = fc.asyncProperty(options, fc.integer({ min: 4, max: 63 }), async (made, length) => {
       const origin = `https://${made.rp.id}`;
-      const order = { options: made, origin, responseKey: ours.publicJwk };
-      const credential = await encodeCredentialRequest(order, transportKeys, random);
-      const pin = await encodePinRequest({ length, responseKey: ours.publicJwk }, transportKeys, random);
+      const credential = await encodeCredentialRequest({ options: made, origin }, route());
+      const pin = await encodePinRequest(length, route());
       const opened = await openRequests("", { credentials: [credential], pin }, transport);
       const response_key = { ...ours.publicJwk, use: "enc", alg: "ECDH-ES+A256KW" };
       expect(opened).toEqual({
@@ -85,9 +84,7 @@ describe("requests", () => {
   test("are encrypted to a random transport key, in one envelope", async () => {
     const to = async (...bytes: number[]) => {
       const pick = () => Uint8Array.from(bytes);
-      return decodeProtectedHeader(
-        await encodePinRequest({ length: 6, responseKey: ours.publicJwk }, transportKeys, pick),
-      );
+      return decodeProtectedHeader(await encodePinRequest(6, route({ random: pick })));
     };
     expect((await to(0, 0, 0, 0)).kid).toBe("t1");
     expect((await to(0, 0, 0, 2)).kid).toBe("t3");
@@ -97,14 +94,13 @@ describe("requests", () => {
   });
 
   test("never contain the private response key", async () => {
-    const leaky = { length: 6, responseKey: ours.privateJwk };
-    const pin = await encodePinRequest(leaky, transportKeys, random);
+    const pin = await encodePinRequest(6, route({ responseKey: ours.privateJwk }));
     const opened = await openRequests("", { credentials: [], pin }, transport);
     expect(opened.pin?.response_key).not.toHaveProperty("d");
   });
 
   test("are rejected without a transport key", async () => {
-    await expect(encodePinRequest({ length: 6, responseKey: ours.publicJwk }, [], random)).rejects.toThrow(RangeError);
+    await expect(encodePinRequest(6, route({ transportKeys: [] }))).rejects.toThrow(RangeError);
   });
 });
 

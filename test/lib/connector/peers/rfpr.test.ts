@@ -46,7 +46,7 @@ async function newOrder(changes: Partial<AuthenticatorOrder> = {}): Promise<Auth
   const { url: baseUrl, signJwksUrl, transportJwksUrl } = peers.delivery;
   const urls = { baseUrl, signJwksUrl, transportJwksUrl };
   const delivery = connectDelivery({ ...tools, ...urls, token: async () => "", timeLimitMs: 20_000 });
-  const keys = await delivery.transportKeys();
+  const transportKeys = await delivery.transportKeys();
   const [responseKey, pinKey] = await Promise.all([makeResponseKey(), makeResponseKey()]);
   const options = {
     rp: { id: "login.example", name: "Example" },
@@ -54,7 +54,11 @@ async function newOrder(changes: Partial<AuthenticatorOrder> = {}): Promise<Auth
     challenge: randomBytes(32).toString("base64url"),
     pubKeyCredParams: [{ type: "public-key" as const, alg: -7 }],
   };
-  const asked = { options, origin: "https://login.example", responseKey: responseKey.publicJwk };
+  const route = (responseKey: Parameters<typeof encodePinRequest>[1]["responseKey"]) => ({
+    transportKeys,
+    responseKey,
+    random: tools.random,
+  });
   return {
     recipient: { externalId: "jan", email: "jan@example.com", firstName: "", lastName: "Lindberg" },
     emailsTo: ["jan@example.com"],
@@ -62,8 +66,10 @@ async function newOrder(changes: Partial<AuthenticatorOrder> = {}): Promise<Auth
     preferredAuthenticatorType: "hardware",
     expiresAt: plus(tools.now(), days(14)),
     pin: { length: 6, entryMethod: "generated", deliveryMethod: "email" },
-    pinRequest: await encodePinRequest({ length: 6, responseKey: pinKey.publicJwk }, keys, tools.random),
-    credentialRequests: [await encodeCredentialRequest(asked, keys, tools.random)],
+    pinRequest: await encodePinRequest(6, route(pinKey.publicJwk)),
+    credentialRequests: [
+      await encodeCredentialRequest({ options, origin: "https://login.example" }, route(responseKey.publicJwk)),
+    ],
     ...changes,
   };
 }

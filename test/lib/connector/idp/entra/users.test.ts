@@ -71,7 +71,7 @@ describe("the check of a user of Entra ID", () => {
     ]);
     expect(await found()).toEqual([]);
     entra.fail({ kind: "nonsense", status: 403, path: "/users/" });
-    entra.fail({ kind: "nonsense", status: 404, path: "/users/" });
+    entra.fail({ kind: "nonsense", status: 404, path: "/users/", times: 3 });
     expect(await found()).toEqual(["unchecked not_checked"]);
     expect(await found()).toEqual(["unchecked not_checked"]);
   });

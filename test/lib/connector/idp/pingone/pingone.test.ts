@@ -312,9 +312,9 @@ describe("a failure of an IdP of kind A", () => {
 
   test("is thrown for the 404 of a proxy, which says nothing about the device", async () => {
     const { challenge } = await activated();
-    pingone.fail({ kind: "nonsense", status: 404, method: "GET", times: 2 });
-    expect(await kindOf(idp.isRegistered(challenge.idpState, queryFor("aWQ"), signal))).toBe("missing");
-    expect(await kindOf(idp.compensate(challenge.idpState, signal))).toBe("missing");
+    pingone.fail({ kind: "nonsense", status: 404, method: "GET", times: 6 });
+    expect(await kindOf(idp.isRegistered(challenge.idpState, queryFor("aWQ"), signal))).toBe("unreachable");
+    expect(await kindOf(idp.compensate(challenge.idpState, signal))).toBe("unreachable");
   });
 });
 

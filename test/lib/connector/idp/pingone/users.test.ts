@@ -62,7 +62,7 @@ describe.each([
   test("says what could not be checked", async () => {
     pingone.fail({ kind: "refuse", status: 500, path: "/mfaSettings", times: 3 });
     expect(await found(userId, 1)).toEqual(["unchecked not_checked"]);
-    pingone.fail({ kind: "nonsense", status: 404, path: "/users", times: 1 });
+    pingone.fail({ kind: "nonsense", status: 404, path: "/users", times: 3 });
     expect(await found(userId)).toEqual(["unchecked not_checked"]);
   });
 });
