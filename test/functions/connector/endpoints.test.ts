@@ -248,18 +248,6 @@ describe(create, () => {
     });
   });
 
-  it("answers the delivery service's own limits as that service would, before anything is stored", async () => {
-    const before = await countRequests();
-    const body = altered(orderBody(), { "recipient.last_name": "Featherstonehaugh-Cholmondeley" });
-    const message = expect.stringContaining("last name");
-    expect(await call(create, { body })).toMatchObject({
-      status: 400,
-      body: { error_code: "delivery_error", error_message: message, error_data: { code: "validation_error", message } },
-    });
-    expect(await countRequests()).toBe(before);
-    expect(peers.entra.count("GET", /creationOptions/)).toBe(0);
-  });
-
   it("refuses unknown fields by name, and takes null for absent", async () => {
     const body = altered(orderBody(), {
       "recipient.company": null,
@@ -272,23 +260,6 @@ describe(create, () => {
     expect(headers.get("x-ignored-fields")?.split(", ").map(decodeURIComponent).toSorted()).toEqual(
       ["recipient.nick~name", "shipment.shipment_items[0].pin_requst", "ünknown"].toSorted(),
     );
-  });
-});
-
-describe("the story of one request over HTTP (specification section 4)", () => {
-  it("goes from create to a PIN email by process-shipments, 204, and process-credential-requests, 200", async () => {
-    await call("GET /v2/operations/process-shipments");
-    await call("POST /v2/operations/process-credential-requests");
-    const body = orderBody([2]);
-    const { body: reply } = await call(create, { body });
-    expect(await call("GET /v2/operations/process-shipments")).toMatchObject({ status: 204, body: undefined });
-    expect(await call("POST /v2/operations/process-credential-requests")).toMatchObject({
-      status: 200,
-      body: { data: { processed: 2, activated: 2, failed: 0, pending: 0 } },
-    });
-    const { body: read } = await call(`GET /v2/credential-requests/${reply.data.credential_request_id}`);
-    expect(read.data.state).toBe("complete");
-    expect(peers.mail.mails().filter(({ to }) => to.includes(body.recipient.email))).toHaveLength(1);
   });
 });
 

@@ -3,7 +3,7 @@ import { describe, expect, test, vi } from "vitest";
 import { listRequests } from "../../../../lib/connector/api/list-requests.ts";
 import { listKeyOf, personList, serialList, sortKeyOf } from "../../../../lib/connector/model/request-lists.ts";
 import { requestStates } from "../../../../lib/connector/model/states.ts";
-import { days, hours, minutes, plus, seconds } from "../../../../lib/platform/time.ts";
+import { days, hours, minutes, seconds } from "../../../../lib/platform/time.ts";
 import { crashing } from "../../../support/connector/crashing.ts";
 import {
   newUser,
@@ -89,19 +89,6 @@ describe("the list of credential requests", () => {
     connector.advance(days(4));
     await connector.runCredentials();
     expect(await byState()).toEqual({ ...none, complete: [id], failed: [stuck] });
-  });
-
-  test("contains the requests of one user id, and those created after a time", async () => {
-    const connector = await testConnector(peers);
-    const user = newUser();
-    const [first, other, second] = await ordered(connector, [bodyFor(user), orderBody(), bodyFor(user)]);
-    expect(await listed(connector, { userId: user })).toEqual([first, second]);
-    expect(await listed(connector, { userId: newUser() })).toEqual([]);
-    const { createdAt } = await connector.requestRow(first ?? "");
-    expect(await listed(connector, { createdAfter: plus(createdAt, -1) })).toEqual([first, other, second]);
-    expect(await listed(connector, { createdAfter: createdAt })).toEqual([other, second]);
-    expect(await listed(connector, { createdAfter: createdAt, userId: user, state: "started" })).toEqual([second]);
-    expect(await listed(connector, { userId: user, state: "failed" })).toEqual([]);
   });
 
   test("reads at most 200 requests for a page if few match, and continues by its link", async () => {
