@@ -4,7 +4,7 @@ type SnakeName<S> = S extends `${infer Head}${infer Tail}`
   : S;
 
 /** A value of an API in the names of the model. An absent field is left out. */
-export type Camel<T> = T extends readonly (infer E)[]
+type Camel<T> = T extends readonly (infer E)[]
   ? readonly Camel<E>[]
   : T extends object
     ? { readonly [K in keyof T as CamelName<K>]: Camel<Exclude<T[K], undefined>> }

@@ -87,27 +87,21 @@ async function nextCandidates(
   return { candidates, isLast: byPosition.length <= range.top };
 }
 
-function loadAll(candidates: readonly Candidate[], deps: ConnectorDeps) {
-  const limit = pLimit(deps.concurrency);
-  return Promise.all(
-    candidates.map(({ at, requestId, rows }) =>
-      limit(() =>
-        withLogFields({ credentialRequestId: requestId }, async () => {
-          try {
-            const loaded = await deps.requests.load(requestId);
-            for (const row of rows) await removeIfStale(row, loaded, deps);
-            return { at, loaded };
-          } catch (error) {
-            // A request whose rows cannot be read is left out, so that the others are still listed.
-            if (isUnavailable(error)) throw error;
-            deps.log.error("row_failed", { error });
-            return { at, loaded: undefined };
-          }
-        }),
-      ),
-    ),
+const loadAll = (candidates: readonly Candidate[], deps: ConnectorDeps) =>
+  pLimit(deps.concurrency).map(candidates, ({ at, requestId, rows }) =>
+    withLogFields({ credentialRequestId: requestId }, async () => {
+      try {
+        const loaded = await deps.requests.load(requestId);
+        for (const row of rows) await removeIfStale(row, loaded, deps);
+        return { at, loaded };
+      } catch (error) {
+        // A request whose rows cannot be read is left out, so that the others are still listed.
+        if (isUnavailable(error)) throw error;
+        deps.log.error("row_failed", { error });
+        return { at, loaded: undefined };
+      }
+    }),
   );
-}
 
 /** Removes a stale entry of a list to which the request does not belong (C15). */
 async function removeIfStale(row: ListedEntry, loaded: LoadedRequest | undefined, deps: ConnectorDeps): Promise<void> {

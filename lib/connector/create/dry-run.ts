@@ -16,7 +16,6 @@ import type { RequestDraft } from "./draft.ts";
  * @throws Fault `invalid` with every problem, or `unavailable` if the only problem is that an IdP did not answer
  */
 export async function dryRun(draft: RequestDraft, deps: ConnectorDeps): Promise<readonly Problem[]> {
-  const limit = pLimit(deps.concurrency);
   const signal = AbortSignal.timeout(deps.intervals.createMs);
   const users = usersOf(draft.keys, deps.idps.defaultId);
   const check = async (user: (typeof users)[number]) => {
@@ -28,7 +27,7 @@ export async function dryRun(draft: RequestDraft, deps: ConnectorDeps): Promise<
     });
   };
   const [ofUsers, replaced] = await Promise.all([
-    Promise.all(users.map(user => limit(check, user))),
+    pLimit(deps.concurrency).map(users, check),
     checkReplacedKey(draft, deps),
   ]);
   const all = ofUsers.flat();
