@@ -116,8 +116,9 @@ export async function checkReplacedKey(
   return { problems, warnings };
 }
 
-/** Throws Fault `invalid` with the problems of the security key that a draft replaces. */
+/** Throws Fault `invalid` with the problems of the security key that a draft replaces, if it replaces one. */
 export async function requireReplaceable(draft: RequestDraft, deps: Deps): Promise<void> {
+  if (draft.replaces === undefined) return;
   const { problems } = await checkReplacedKey(draft, deps);
   if (problems.length > 0) throw invalidRequest(problems);
 }

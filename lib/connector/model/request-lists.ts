@@ -25,21 +25,24 @@ export const listKeyOf = ({ id, createdAt }: Pick<CredentialRequest, "id" | "cre
 });
 
 /** The list of all requests, whether archived or not: the register of security keys. */
-export const registerList: RequestList = { name: "security_keys" };
+export const registerList = { name: "security_keys" } as const satisfies RequestList;
+
+/** What a name names. A person is named by an email address, an external id or a user id. */
+type NameKind = "person" | "customer_reference" | "serial_number" | "aaguid";
+
+const listName = (kind: NameKind, name: string): string => `${kind}/${foldName(name)}`;
 
 /** Returns the list of the person with this email address, external id or user id. */
-export const personList = (name: string): RequestList => ({ name: `person/${foldName(name)}` });
+export const personList = (name: string): RequestList => ({ name: listName("person", name) });
 
 /** Returns the list of the requests with this customer reference. */
-export const referenceList = (reference: string): RequestList => ({
-  name: `customer_reference/${foldName(reference)}`,
-});
+export const referenceList = (reference: string): RequestList => ({ name: listName("customer_reference", reference) });
 
 /** Returns the list of the requests with a security key of this serial number. */
-export const serialList = (serial: string): RequestList => ({ name: `serial_number/${foldName(serial)}` });
+export const serialList = (serial: string): RequestList => ({ name: listName("serial_number", serial) });
 
 /** Returns the list of the requests with a security key of this model. */
-export const aaguidList = (aaguid: string): RequestList => ({ name: `aaguid/${foldName(aaguid)}` });
+export const aaguidList = (aaguid: string): RequestList => ({ name: listName("aaguid", aaguid) });
 
 const nameOf = (list: RequestList): string => ("state" in list ? list.state : list.name);
 
@@ -65,16 +68,23 @@ export const isNamed = (wanted: string | undefined, ...names: readonly (string |
  */
 export function listsOf({ request, keys }: RequestValues): readonly RequestList[] {
   const { state, recipient, shipment, isArchived = false } = request;
-  const credentials = keys.flatMap(key => key.credentials);
-  const recipientNames = isArchived ? [] : [recipient.email, recipient.externalId];
-  const named = [
-    registerList,
-    ...[...recipientNames, ...credentials.map(({ userId }) => userId)].map(personList),
-    ...(shipment?.customerReference === undefined ? [] : [referenceList(shipment.customerReference)]),
-    ...keys.flatMap(({ serial }) => (serial === undefined ? [] : [serialList(serial)])),
-    ...credentials.flatMap(({ aaguid }) => (aaguid === undefined ? [] : [aaguidList(aaguid)])),
-  ];
-  return [...(isArchived ? [] : [{ state }]), ...new Map(named.map(list => [nameOf(list), list])).values()];
+  const names = new Set<string>([registerList.name]);
+  const add = (kind: NameKind, name: string | undefined): void => {
+    if (name !== undefined) names.add(listName(kind, name));
+  };
+  if (!isArchived) {
+    add("person", recipient.email);
+    add("person", recipient.externalId);
+  }
+  add("customer_reference", shipment?.customerReference);
+  for (const { serial, credentials } of keys) {
+    add("serial_number", serial);
+    for (const { userId, aaguid } of credentials) {
+      add("person", userId);
+      add("aaguid", aaguid);
+    }
+  }
+  return [...(isArchived ? [] : [{ state }]), ...[...names].map(name => ({ name }))];
 }
 
 /** Returns the identifier that a create gave its recipient; undefined for an email, which no read or event shows. */
