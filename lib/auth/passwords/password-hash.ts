@@ -4,9 +4,9 @@ import * as z from "zod";
 import type { KeyRing } from "../../platform/crypto.ts";
 import type { Immutable } from "../../platform/stored.ts";
 import type { Instant } from "../../platform/time.ts";
+import { isTooLongToNormalize } from "../users/username.ts";
 import { createHashQueue, type HashQueueOptions, type HashSlot } from "./hash-queue.ts";
 import { argon2id, computeTag, type ImportedHash, importedSchema, isPossible } from "./imported-hash.ts";
-import { normalPassword } from "./password.ts";
 
 /** A stored password (A4). */
 export const passwordSchema = z.lazy(() =>
@@ -170,3 +170,12 @@ const peppered = (password: string, userId: number, pepper: Uint8Array): string 
   createHmac("sha256", pepper)
     .update(String(userId).padStart(16, "0") + normalPassword(password), "utf8")
     .digest("base64");
+
+export const passwordMaxCodePoints = 1024;
+
+/**
+ * Returns the form in which a password is hashed: NFC, not truncated. A password over the maximum length stays as it
+ * is.
+ */
+export const normalPassword = (text: string): string =>
+  isTooLongToNormalize(text, passwordMaxCodePoints) ? text : text.normalize("NFC");

@@ -26,9 +26,13 @@ export const deviceCookie = (value: string, secure: boolean, maxAgeMs: number) =
  * Returns the session value, or the device token, of a request: from the header, else from the cookie. An empty value
  * counts as absent.
  */
-export const readPresented = (kind: Kind, headers: Pick<Headers, "get">, secure: boolean): string | undefined =>
-  headers.get(`x-service-${kind.toLowerCase()}`)?.trim() ||
-  cookieValue(headers.get("cookie") ?? "", cookieName(kind, secure));
+export function readPresented(kind: Kind, headers: Pick<Headers, "get">, secure: boolean): string | undefined {
+  const cookies = headers.get("cookie");
+  return (
+    headers.get(`x-service-${kind.toLowerCase()}`)?.trim() ||
+    (cookies ? cookieValue(cookies, cookieName(kind, secure)) : undefined)
+  );
+}
 
 /**
  * Returns the value of a cookie; undefined if it is absent or empty. The Functions host and some proxies join several

@@ -3,7 +3,7 @@ import { warnOnError } from "../../platform/log.ts";
 import type { Stored } from "../../platform/stored.ts";
 import { minutes } from "../../platform/time.ts";
 import type { AuthDeps } from "../deps.ts";
-import { checkNewPassword } from "../passwords/password.ts";
+import { checkNewPassword } from "../passwords/new-password.ts";
 import type { StoredPassword } from "../passwords/password-hash.ts";
 import { type LiveSession, moveSessionToEpoch, sessionRequired } from "../sessions/manage-sessions.ts";
 import type { User } from "../store.ts";

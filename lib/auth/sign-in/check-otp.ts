@@ -65,15 +65,16 @@ export async function checkOtp(
   { accepted, isCounted, onlyAccepted = false }: OtpRules,
   deps: AuthDeps,
 ): Promise<OtpResult> {
+  const isAccepted = ({ value }: Stored<OtpKey>) => accepted.some(({ id }) => id === value.id);
   const queried: Queried = new Map();
   let keys = candidates;
   return retryOnConflict(async () => {
-    const split = splitByKeys(otp, keys, accepted);
+    const split = splitByKeys(otp, keys, isAccepted);
     if (split === undefined) return { outcome: "unknown_key", written: false };
     const { key, code, isTemporary } = split;
-    const { id, prefix, stopped, temporaryCode } = key.value;
+    const { prefix, stopped, temporaryCode } = key.value;
     const found = { prefix, ...(isTemporary && { isTemporary }) };
-    const isOfAccepted = accepted.some(each => each.id === id);
+    const isOfAccepted = isAccepted(key);
     if (!isOfAccepted && (isTemporary || onlyAccepted || !canCheckForAnyUser(key.value)))
       return { outcome: "not_assigned", ...found, written: false };
     const { outcome, next } = toVerdict(
@@ -93,14 +94,13 @@ export async function checkOtp(
 }
 
 /** Splits the OTP by the accepted keys, else by any key. A temporary code is no OTP of its key. */
-function splitByKeys(otp: string, keys: OtpCandidates, accepted: readonly AssignedKey[]) {
+function splitByKeys(otp: string, keys: OtpCandidates, isAccepted: (key: Stored<OtpKey>) => boolean) {
   const temporary = splitTemporaryOtp(otp);
   if (temporary !== undefined) {
     const key = keys.find(({ value }) => value.prefix === temporary.prefix);
     return key && { key, code: temporary.code, isTemporary: true };
   }
-  const own = keys.filter(({ value }) => accepted.some(({ id }) => id === value.id));
-  const split = splitOtp(otp, own) ?? splitOtp(otp, keys);
+  const split = splitOtp(otp, keys.filter(isAccepted)) ?? splitOtp(otp, keys);
   return split && { ...split, isTemporary: false };
 }
 

@@ -3,7 +3,7 @@ import type { Stored } from "../../platform/stored.ts";
 import { measure } from "../../platform/telemetry.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { ImportedHash } from "../passwords/imported-hash.ts";
-import { parseNewPassword } from "../passwords/password.ts";
+import { parseNewPassword } from "../passwords/new-password.ts";
 import type { StoredPassword } from "../passwords/password-hash.ts";
 import type { User } from "../store.ts";
 import type { NewUser } from "./insert-user.table.ts";

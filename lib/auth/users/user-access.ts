@@ -2,7 +2,7 @@ import { invalidRequest } from "../../platform/fault.ts";
 import type { Stored } from "../../platform/stored.ts";
 import type { Instant } from "../../platform/time.ts";
 import type { AuthDeps } from "../deps.ts";
-import { checkNewPassword } from "../passwords/password.ts";
+import { checkNewPassword } from "../passwords/new-password.ts";
 import { createPasswordCode } from "../passwords/password-code.ts";
 import type { ThrottleKey, User } from "../store.ts";
 import { hashNew, noSuchUser, nothingToChange, requireUser } from "./manage-users.ts";

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isCommonPassword } from "../../../../lib/auth/passwords/common-passwords.ts";
+import { isCommonPassword } from "../../../../lib/auth/passwords/new-password.ts";
 
 const { dictionary } = await import("@zxcvbn-ts/language-common");
 

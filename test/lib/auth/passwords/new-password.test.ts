@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
-import { parseNewPassword } from "../../../../lib/auth/passwords/password.ts";
+import { parseNewPassword } from "../../../../lib/auth/passwords/new-password.ts";
 
 const parse = (text: string, minLength = 8) => parseNewPassword(text, "Zaphod Beeblebrox", minLength);
 /** Of 1,024 code points, without a repetition. */
