@@ -20,6 +20,8 @@ export interface Attempt {
   readonly id: string;
   /** The throttle as this attempt has read or written it last. Absent: the credentials can name no user. */
   throttle?: ThrottleState | undefined;
+  /** The throttle of the username; present if the attempt counts against a device instead (A23). */
+  nameThrottle?: ThrottleState | undefined;
   /** Whether it has a slot. True also while that is not known: the response to a write may be lost. */
   hasSlot: boolean;
   /** The address against which it is counted, and the start of the window. */
@@ -126,14 +128,18 @@ async function releaseSlot(attempt: Attempt, end: AttemptEnd, deps: AuthDeps): P
  * credentials were right, but the user must do something first.
  */
 export async function concludeAttempt(attempt: Attempt, end: AttemptEnd, deps: AuthDeps): Promise<void> {
-  await Promise.all([releaseSlot(attempt, end, deps), end.counts === "success" && uncountAddress(attempt, deps)]);
+  await Promise.all([
+    releaseSlot(attempt, end, deps),
+    end.counts === "success" && uncountAddress(attempt, deps),
+    attempt.nameThrottle && end.refusal && recordRefusalOnName(attempt.nameThrottle, end.refusal, deps),
+  ]);
 }
 
 /**
  * Records the reason of a refused attempt on a device also in the throttle of the username, where administrators look.
  * It does not count there. After a conflict the newer row stays.
  */
-export async function recordRefusalOnName(throttle: ThrottleState, refusal: Refusal, deps: AuthDeps): Promise<void> {
+async function recordRefusalOnName(throttle: ThrottleState, refusal: Refusal, deps: AuthDeps): Promise<void> {
   const next = { ...throttle.value, lastRefusal: { at: deps.now(), ...refusal } };
   const saving = deps.throttles.save(throttle, next, throttleExpiry(next, deps.rules.throttle));
   await warnOnError("refusal_not_recorded", saving, deps);

@@ -3,22 +3,20 @@ import type { Stored } from "../../platform/stored.ts";
 import { measure } from "../../platform/telemetry.ts";
 import type { AuthDeps } from "../deps.ts";
 import { createUserSession, endSession, sessionRequired } from "../sessions/manage-sessions.ts";
-import type { ThrottleState, User, UserSummary } from "../store.ts";
+import type { User, UserSummary } from "../store.ts";
 import { hashUsernameForLog } from "../users/username.ts";
 import {
-  type Attempt,
   concludeAttempt,
   countAddress,
   newAttempt,
   type Outcome,
   padTiming,
-  recordRefusalOnName,
   reserveSlot,
   withdraw,
 } from "./attempt.ts";
 import { checkFactors, refusalOf } from "./check-factors.ts";
-import { type OtpResult, wrongOtp } from "./check-otp.ts";
-import { type Credentials, type Identified, identify, readEvidence } from "./identify.ts";
+import { wrongOtp } from "./check-otp.ts";
+import { type Credentials, identify, readEvidence } from "./identify.ts";
 
 export interface SignInOptions {
   /** The caller's address, if it is known. */
@@ -56,11 +54,12 @@ export async function signIn(
     otp: otp || undefined,
   };
   const attempt = newAttempt(deps);
-  let identified: Identified | undefined;
   /** From the name row; replaced by the user's own row once it is read. */
   let who: UserSummary | undefined;
+  /** Of the OTP key by which the user is identified. */
+  let prefix: string | undefined;
   const audit = (event: AuditEvent) =>
-    auditSignIn(given, who, { ...event, isOnDevice: identified?.nameThrottle && true }, deps);
+    auditSignIn(given, who, { ...event, isOnDevice: attempt.nameThrottle && true }, deps);
   try {
     const device = await deps.deviceTokens.open(deviceToken, deps.now(), deps.rules.deviceMs);
     // Also for an attempt without a password, so that it makes the same storage calls. The slot goes by who calls, not
@@ -69,13 +68,13 @@ export async function signIn(
     await hashSlot.waitTurn();
     await countAddress(attempt, address, deps);
 
-    const whom = await identify(given, device, deps);
-    const { named, throttle, nameThrottle } = whom;
-    identified = whom;
-    who = whom.user;
-    attempt.throttle = throttle;
+    const identified = await identify(given, device, deps);
+    const { named, throttle, nameThrottle } = identified;
+    Object.assign(attempt, { throttle, nameThrottle });
+    who = identified.user;
+    prefix = identified.holders?.key.value.prefix;
 
-    const evidence = await reserveSlot(attempt, () => readEvidence(whom, given.otp, deps), deps);
+    const evidence = await reserveSlot(attempt, () => readEvidence(identified, given.otp, deps), deps);
     const { user } = evidence;
     who = user?.value;
     // A reset or another change ended the session since it was read: nothing is checked, and nothing counts.
@@ -86,9 +85,15 @@ export async function signIn(
     const refusal = user && refusalOf(deps.rules, facts);
 
     if (user === undefined || refusal !== undefined) {
+      // A counted wrong OTP costs one write. If none was made, makes a dummy write, so that timing does not reveal
+      // whether the OTP counted.
+      if (result?.written === false) await padTiming(attempt, deps);
       const isWrongCode = refusal === "wrong_password" && given.passwordCode !== undefined;
       const reason = isWrongCode ? "wrong_code" : (refusal ?? "unknown_user");
-      await refuse(attempt, { reason, result, nameThrottle }, deps);
+      // After a wrong password, administrators do not read about the OTP: they must not learn whether it was right.
+      const shown = reason === "wrong_otp" && result !== undefined ? wrongOtp(result) : { reason };
+      const counts = reason === "must_change" ? "success" : "failure";
+      await concludeAttempt(attempt, { counts, refusal: shown }, deps);
       await audit({ outcome: "refused", reason, ...found });
       return { granted: false, ...(user && refusal === "must_change" && { mustChange: user.value }) };
     }
@@ -104,34 +109,9 @@ export async function signIn(
   } catch (error) {
     // `using` has released the hash slot, so slow storage does not keep other sign-ins out.
     const outcome = await withdraw(error, attempt, deps);
-    await audit({ ...outcome, prefix: identified?.holders?.key.value.prefix });
+    await audit({ ...outcome, prefix });
     throw error;
   }
-}
-
-/** Counts a refused attempt, and shows the reason to administrators. */
-async function refuse(
-  attempt: Attempt,
-  {
-    reason,
-    result,
-    nameThrottle,
-  }: {
-    readonly reason: string;
-    readonly result: OtpResult | undefined;
-    readonly nameThrottle: ThrottleState | undefined;
-  },
-  deps: AuthDeps,
-): Promise<void> {
-  // A counted wrong OTP costs one write. If none was made, makes a dummy write, so that timing does not reveal whether
-  // the OTP counted.
-  if (result?.written === false) await padTiming(attempt, deps);
-  // After a wrong password, administrators do not read about the OTP, so that they do not learn whether it was right.
-  const refusal = reason === "wrong_otp" && result !== undefined ? wrongOtp(result) : { reason };
-  await Promise.all([
-    concludeAttempt(attempt, { counts: reason === "must_change" ? "success" : "failure", refusal }, deps),
-    nameThrottle && recordRefusalOnName(nameThrottle, refusal, deps),
-  ]);
 }
 
 /**

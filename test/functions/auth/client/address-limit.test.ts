@@ -108,11 +108,7 @@ describe("the limit of a caller address (AUTH_ADDRESS_LIMIT)", () => {
   it("uncounts an attempt that ended undecided", async () => {
     const address = newAddress();
     const broken = auth.anotherInstance({
-      ports: replacing("hasher", () => ({
-        verify: async () => {
-          throw new Error("the vault is away");
-        },
-      })),
+      ports: replacing("hasher", () => ({ verify: () => Promise.reject(new Error("the vault is away")) })),
     });
     for (let n = 0; n < 4; n++) expect((await authenticate(address, broken)).status).toBe(500);
     expect((await authenticate(address)).body).toBe(true);
@@ -120,27 +116,19 @@ describe("the limit of a caller address (AUTH_ADDRESS_LIMIT)", () => {
 
   it("uncounts an attempt at the same time as its slot is released, so that a call in an outage does not wait for both", async () => {
     const hasUncounted = Promise.withResolvers<void>();
+    let writes = 0;
     const slow = auth.anotherInstance({
-      ports: ({ throttles, addresses }) => {
-        let writes = 0;
-        return {
-          hasher: { ...auth.context.hasher, verify: () => Promise.reject(new Error("the vault is away")) },
-          throttles: {
-            ...throttles,
-            save: async (...given) => {
-              if (writes++ > 0) await hasUncounted.promise;
-              return throttles.save(...given);
-            },
+      ports: ({ hasher, throttles, addresses }) => ({
+        hasher: { ...hasher, verify: () => Promise.reject(new Error("the vault is away")) },
+        throttles: {
+          ...throttles,
+          save: async (...given) => {
+            if (writes++ > 0) await hasUncounted.promise;
+            return throttles.save(...given);
           },
-          addresses: {
-            ...addresses,
-            uncount: async (...given) => {
-              hasUncounted.resolve();
-              return addresses.uncount(...given);
-            },
-          },
-        };
-      },
+        },
+        addresses: { ...addresses, uncount: async () => hasUncounted.resolve() },
+      }),
     });
     expect((await authenticate(newAddress(), slow)).status).toBe(500);
   });

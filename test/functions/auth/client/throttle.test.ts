@@ -7,6 +7,7 @@ import {
   newName,
   newPassword,
   replacing,
+  type TestAuth,
   testAuth,
   throttleOf,
   withSession,
@@ -235,18 +236,8 @@ describe("guesses side by side", () => {
     const user = await auth.makeUser();
     const broken = auth.anotherInstance({
       ports: ({ hasher, otpkeys }) => ({
-        hasher: {
-          ...hasher,
-          verify: async () => {
-            throw new Error("the vault is away");
-          },
-        },
-        otpkeys: {
-          ...otpkeys,
-          find: async () => {
-            throw new Error("storage is away");
-          },
-        },
+        hasher: { ...hasher, verify: () => Promise.reject(new Error("the vault is away")) },
+        otpkeys: { ...otpkeys, find: () => Promise.reject(new Error("storage is away")) },
       }),
     });
     for (let n = 0; n < 6; n++) {
@@ -257,18 +248,25 @@ describe("guesses side by side", () => {
     expect((await authenticate(user.name, user.password)).body).toBe(true);
   });
 
+  type Save = TestAuth["context"]["throttles"]["save"];
+  const { throttles, users } = auth.context;
+
+  /** A host whose writes of throttles, numbered from 0, are the test's own. */
+  function saving(
+    own: (write: number, save: () => ReturnType<Save>, throttle: Parameters<Save>[0]) => ReturnType<Save>,
+    ports: Partial<TestAuth["context"]> = {},
+  ): TestAuth {
+    let writes = 0;
+    const save: Save = (...given) => own(writes++, () => throttles.save(...given), given[0]);
+    return auth.anotherInstance({ ports: () => ({ ...ports, throttles: { ...throttles, save } }) });
+  }
+
   it("an attempt whose reservation is written without an answer of storage releases its slot, too", async () => {
     const user = await auth.makeUser();
-    let isAnswered = true;
-    const on = auth.anotherInstance({
-      ports: replacing("throttles", ({ save }) => ({
-        save: async (...given) => {
-          const saved = await save(...given);
-          isAnswered = !isAnswered;
-          if (!isAnswered) throw new Fault("unavailable", "no storage");
-          return saved;
-        },
-      })),
+    const on = saving(async (write, save) => {
+      const saved = await save();
+      if (write === 0) throw new Fault("unavailable", "no storage");
+      return saved;
     });
     expect((await authenticate(user.name, user.password, undefined, on)).status).toBe(503);
     expect((await throttleOf(auth, user)).value).toEqual({ failures: 0, reservations: [] });
@@ -281,30 +279,22 @@ describe("guesses side by side", () => {
     "an attempt whose reservation is written, but its response is lost and then %s, releases its slot",
     async (then, expected) => {
       const user = await auth.makeUser();
-      let writes = 0;
       let isAway = false;
-      const on = auth.anotherInstance({
-        ports: ({ throttles, users }) => ({
-          throttles: {
-            ...throttles,
-            save: async (...given) => {
-              const saved = await throttles.save(...given);
-              if (writes++ > 0) return saved;
-              if (expected === 429) auth.advance(seconds(3));
-              isAway = expected === 503;
-              return undefined;
-            },
-          },
-          users: {
-            ...users,
-            idOf: async (...given) => {
-              if (!isAway) return users.idOf(...given);
-              isAway = false;
-              throw new Fault("unavailable", "no storage");
-            },
-          },
-        }),
-      });
+      const idOf = async (folded: string) => {
+        if (!isAway) return users.idOf(folded);
+        isAway = false;
+        throw new Fault("unavailable", "no storage");
+      };
+      const on = saving(
+        async (write, save) => {
+          const saved = await save();
+          if (write > 0) return saved;
+          if (expected === 429) auth.advance(seconds(3));
+          isAway = expected === 503;
+          return undefined;
+        },
+        { users: { ...users, idOf } },
+      );
       expect((await authenticate(user.name, user.password, undefined, on)).status, then).toBe(expected);
       expect((await throttleOf(auth, user)).value).toEqual({ failures: 0, reservations: [] });
     },
@@ -312,17 +302,9 @@ describe("guesses side by side", () => {
 
   test("an attempt that another host has meanwhile taken for a failure clears it where it succeeds", async () => {
     const user = await auth.makeUser();
-    let writes = 0;
-    const on = auth.anotherInstance({
-      ports: ({ throttles }) => ({
-        throttles: {
-          ...throttles,
-          save: async (throttle, ...given) => {
-            if (writes++ === 1) await throttles.save(throttle, { failures: 1, failedAt: auth.now(), reservations: [] });
-            return throttles.save(throttle, ...given);
-          },
-        },
-      }),
+    const on = saving(async (write, save, throttle) => {
+      if (write === 1) await throttles.save(throttle, { failures: 1, failedAt: auth.now(), reservations: [] });
+      return save();
     });
     expect((await authenticate(user.name, user.password, undefined, on)).body).toBe(true);
     expect((await throttleOf(auth, user)).value).toEqual({ failures: 0, reservations: [] });
@@ -335,20 +317,16 @@ describe("guesses side by side", () => {
     const user = await auth.makeUser();
     const taken = { failures: 0, reservations: Array.from({ length: 10 }, (_, n) => ({ id: `${n}`, at: auth.now() })) };
     let writes = 0;
-    const on = auth.anotherInstance({
-      ports: ({ throttles }) => ({
-        sleep: async ms => auth.advance(ms),
-        throttles: {
-          ...throttles,
-          save: async (throttle, ...given) => {
-            if (writes++ > 0) return throttles.save(throttle, ...given);
-            await throttles.save(throttle, taken);
-            auth.advance(passed);
-            return throttles.save(throttle, ...given);
-          },
-        },
-      }),
-    });
+    const on = saving(
+      async (write, save, throttle) => {
+        writes += 1;
+        if (write > 0) return save();
+        await throttles.save(throttle, taken);
+        auth.advance(passed);
+        return save();
+      },
+      { sleep: async ms => auth.advance(ms) },
+    );
     expect((await authenticate(user.name, user.password, undefined, on)).status).toBe(429);
     expect(writes).toBe(expected);
   });
