@@ -1,6 +1,6 @@
 import { buffer } from "node:stream/consumers";
 import type { BlobServiceClient, StoragePipelineOptions } from "@azure/storage-blob";
-import { callService, isLocalService, isServiceError, retryOptions, type ServiceAccess } from "./services.ts";
+import { isLocalService, isServiceError, retryOptions, type ServiceAccess, serviceCaller } from "./services.ts";
 
 const service = "Storage";
 
@@ -12,13 +12,7 @@ export type Blobs = ReturnType<typeof openBlobs>;
  * with this Fault may have succeeded.
  */
 export function openBlobs(access: ServiceAccess & { readonly timeoutMs: number }) {
-  const { timeoutMs } = access;
-  let opened: Promise<BlobServiceClient> | undefined;
-  const call = <T>(work: (client: BlobServiceClient, abortSignal: AbortSignal) => Promise<T>) =>
-    callService(service, timeoutMs, async abortSignal => {
-      opened ??= openClient(access);
-      return work(await opened, abortSignal);
-    });
+  const call = serviceCaller(service, access.timeoutMs, () => openClient(access));
 
   const read = (container: string, name: string, bytes?: number) =>
     call(async (client, abortSignal): Promise<Uint8Array | undefined> => {

@@ -3,12 +3,12 @@ import type { KeyVaultSecret, SecretClient, SecretClientOptions, SecretPropertie
 import { measure } from "../telemetry.ts";
 import { between, days, instant, type Now } from "../time.ts";
 import {
-  callService,
   isLocalService,
   isServiceError,
   rejectNonJson,
   retryOptions,
   retryThrottled,
+  serviceCaller,
   unreadableServiceResponse,
   withoutTls,
 } from "./services.ts";
@@ -47,14 +47,8 @@ export type Secrets = ReturnType<typeof openSecrets>;
  * Fault `unavailable`. A `set` that ends with this Fault may have created one or more versions.
  */
 export function openSecrets(options: SecretsOptions) {
-  const { timeoutMs } = options;
   const local = isLocalService(options.endpoint);
-  let opened: Promise<SecretClient> | undefined;
-  const call = <T>(work: (client: SecretClient, abortSignal: AbortSignal) => Promise<T>): Promise<T> =>
-    callService(service, timeoutMs, async abortSignal => {
-      opened ??= openClient(options, local);
-      return work(await opened, abortSignal);
-    });
+  const call = serviceCaller(service, options.timeoutMs, () => openClient(options, local));
   const read = (name: string, options: { readonly version?: string } = {}) =>
     call(async (client, abortSignal) => {
       try {

@@ -80,19 +80,22 @@ export const retryOptions = { maxRetries: 3, retryDelayInMs: 200, maxRetryDelayI
 const defaultRetryAfterSeconds = 5;
 
 /**
- * Runs `work` as `withTimeout` does. Throws Fault `unavailable` if the service is away, throttles or is late (G6).
- * Other errors pass through. A write that ends with this Fault may have succeeded.
+ * Returns a function that makes the calls of a service with its client, which is opened at the first call. Each call ends
+ * within the time limit. It throws Fault `unavailable` if the service is away, throttles or is late (G6); other errors
+ * pass through. A write that ends with this Fault may have succeeded.
  */
-export async function callService<T>(
-  service: string,
-  timeoutMs: number,
-  work: (signal: AbortSignal) => Promise<T>,
-): Promise<T> {
-  try {
-    return await withTimeout(timeoutMs, work);
-  } catch (error) {
-    throw toFault(service, error);
-  }
+export function serviceCaller<C>(service: string, timeoutMs: number, open: () => Promise<C>) {
+  let opened: Promise<C> | undefined;
+  return async <T>(work: (client: C, abortSignal: AbortSignal) => Promise<T>): Promise<T> => {
+    try {
+      return await withTimeout(timeoutMs, async abortSignal => {
+        opened ??= open();
+        return work(await opened, abortSignal);
+      });
+    } catch (error) {
+      throw toFault(service, error);
+    }
+  };
 }
 
 /**

@@ -1,12 +1,12 @@
 import type { TableClient, TableServiceClientOptions } from "@azure/data-tables";
 import {
-  callService,
   isLocalService,
   isServiceError,
   type Policies,
   rejectNonJson,
   retryOptions,
   type ServiceAccess,
+  serviceCaller,
 } from "../azure/services.ts";
 import {
   checkedEtag,
@@ -53,18 +53,21 @@ export function openTables(options: TablesOptions): Tables {
     retryOptions,
     additionalPolicies: [conditionalRemovals, retryableTransactions, rejectNonJson(service, timeoutMs), ...policies],
   };
-  const clients = new Map<string, Promise<TableClient>>();
-  const clientOf = (name: string) => {
-    const client = clients.get(name) ?? openClient(options, name, clientOptions);
-    clients.set(name, client);
-    return client;
+  const callers = new Map<string, TableCaller>();
+  const callerOf = (name: string) => {
+    const caller =
+      callers.get(name) ?? serviceCaller(service, timeoutMs, () => openClient(options, name, clientOptions));
+    callers.set(name, caller);
+    return caller;
   };
   return {
-    table: name => tableOf(() => clientOf(name), timeoutMs),
-    createTable: name =>
-      callService(service, timeoutMs, async abortSignal => (await clientOf(name)).createTable({ abortSignal })),
+    table: name => tableOf(callerOf(name)),
+    createTable: name => callerOf(name)((client, abortSignal) => client.createTable({ abortSignal })),
   };
 }
+
+/** Makes the calls of one table. */
+type TableCaller = ReturnType<typeof serviceCaller<TableClient>>;
 
 async function openClient(
   access: ServiceAccess,
@@ -92,11 +95,8 @@ export type Table = ReturnType<typeof tableOf>;
  * recreates the row between both attempts, an `insert` may recreate it, and a `remove` without an ETag may delete it
  * again.
  */
-function tableOf(open: () => Promise<TableClient>, timeoutMs: number) {
+function tableOf(call: TableCaller) {
   type Work<T> = (client: TableClient, abortSignal: AbortSignal) => Promise<T>;
-
-  const call = <T>(work: Work<T>) =>
-    callService(service, timeoutMs, async abortSignal => work(await open(), abortSignal));
 
   /** Makes a call. Returns undefined if it fails with one of the expected conditions. */
   const callUnless = async <T>(expected: readonly (keyof typeof conditions)[], work: Work<T>) => {
