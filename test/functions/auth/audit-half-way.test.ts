@@ -275,6 +275,21 @@ describe("a change has one audit event, also if storage becomes unavailable duri
   });
 });
 
+test("what remains of a change that is made is logged, and the call succeeds", async () => {
+  for (let writes = 0, isDead = true; isDead; writes++) {
+    const of = await subjects(["key"]);
+    const failing = crashingAfter(auth.deployment.tables, writes, () => new Fault("unavailable", "no storage"));
+    const on = auth.anotherInstance({ ports: () => auth.storeOn(failing.tables) });
+    const before = auth.events("change_not_finished").length;
+    const { status } = await on.post(`/core/users/${of.user.id}/delete`);
+    await failing.dead();
+    isDead = failing.isDead();
+    const isMade = (await user(of)) === undefined;
+    const logged = auth.events("change_not_finished").length - before;
+    expect([status, logged]).toEqual(isMade ? [204, isDead ? 1 : 0] : [503, 0]);
+  }
+});
+
 describe("a change has one audit event, also if its write is made and not answered", () => {
   test.each(Object.entries(cases))("%s", async (_, each) => {
     await expectAudited(each, write => ({ ...unanswered(auth.deployment.tables, write), settle: async () => {} }));
