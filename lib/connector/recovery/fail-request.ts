@@ -9,16 +9,9 @@ import { hasProgressed, type SecurityKey } from "../model/security-key.ts";
 import { isTerminal, startRequest } from "../model/states.ts";
 
 /**
- * Ends a request that was never sent to the delivery service as `failed`, with its security keys and credentials.
- * Returns undefined on a conflict.
+ * Returns the changes that end a request which was never sent to the delivery service as `failed`, with its security
+ * keys and credentials.
  */
-export const failRequest = (
-  loaded: LoadedRequest,
-  reason: string,
-  deps: Pick<ConnectorDeps, "requests" | "now">,
-): Promise<LoadedRequest | undefined> => deps.requests.save(loaded, failedRequest(loaded, reason, deps.now()));
-
-/** Returns the changes by which `failRequest` ends a request. */
 export function failedRequest(loaded: LoadedRequest, reason: string, now: Instant): Required<Changes> {
   const isOpen = ({ state }: Credential) => !isTerminal(state);
   const keys = loaded.keys.map(({ lease, due, ...key }) =>

@@ -11,7 +11,7 @@ import { startRequest } from "../model/states.ts";
 import { callLeased, leaseRequest } from "../runs/lease-request.ts";
 import { isLeasedByAnother, notCalled, type Run } from "../runs/run.ts";
 import { compensateInTurn, mustDeferKeys } from "./calls-in-turn.ts";
-import { endUnconfirmed, failRequest } from "./fail-request.ts";
+import { endUnconfirmed, failedRequest } from "./fail-request.ts";
 import { canFindOthers, findByReference, findCandidates, isNeverOrdered, withUnknown } from "./unknown-order.ts";
 
 /**
@@ -61,7 +61,7 @@ async function compensateAndFail(leased: LoadedRequest, run: Run, deps: Connecto
     request.shipment === undefined
       ? "The request was interrupted before it was started."
       : "The request was interrupted and never sent to the delivery service.";
-  await failRequest(leased, request.errorMessage ?? interrupted, deps);
+  await deps.requests.save(leased, failedRequest(leased, request.errorMessage ?? interrupted, deps.now()));
 }
 
 /**
