@@ -29,7 +29,9 @@ describe("the limit of a caller address (AUTH_ADDRESS_LIMIT)", () => {
       expect(refused.headers.get("retry-after")).toBe("3000");
     }
     expect((await authenticate(newAddress())).body).toBe(true);
-    auth.advance(hours(1));
+    auth.advance(hours(1) - seconds(600) - 1);
+    expect((await authenticate(address)).headers.get("retry-after")).toBe("1");
+    auth.advance(1);
     expect((await authenticate(address)).body).toBe(true);
   });
 
