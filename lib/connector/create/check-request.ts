@@ -117,7 +117,7 @@ export async function checkReplacedKey(
 }
 
 /** Throws Fault `invalid` with the problems of the security key that a draft replaces, if it replaces one. */
-export async function requireReplaceable(draft: RequestDraft, deps: Deps): Promise<void> {
+export async function requireReplacedKey(draft: RequestDraft, deps: Deps): Promise<void> {
   if (draft.replaces === undefined) return;
   const { problems } = await checkReplacedKey(draft, deps);
   if (problems.length > 0) throw invalidRequest(problems);

@@ -6,17 +6,17 @@ import { type Claim, fingerprintOf, scopeOf } from "../model/idempotency.ts";
 import { isOnSite } from "../model/security-key.ts";
 import type { OptionsResponses } from "../recovery/compensate.ts";
 import { abortCreate, saveFromHandler } from "./abort-create.ts";
-import { checkRequest, requireReplaceable } from "./check-request.ts";
+import { checkRequest, requireReplacedKey } from "./check-request.ts";
 import { type CreatedIds, newRequestId, type RequestDraft, receivedRequest } from "./draft.ts";
-import { authenticateEnrollment, enroll, startWithoutShipment } from "./enroll.ts";
+import { requireEnrollmentToken, sendAuthenticators, startWithoutShipment } from "./enroll.ts";
 import { concludeClaim, takeClaim } from "./idempotency-key.ts";
 import { orderShipment, recordOrderIntent } from "./order-shipment.ts";
 import { type EncryptedRequests, prepareRequest } from "./prepare-request.ts";
 
 /**
  * Creates a request, at most once for each Idempotency-Key of a caller. The key is claimed after validation, so that an
- * invalid body does not use it up, and before anything is stored (C6). Throws Fault as `checkRequest`, `takeClaim` and
- * `createWithId` do.
+ * invalid body does not use it up, and before anything is stored (C6). Throws Fault as `checkRequest`,
+ * `requireReplacedKey`, `takeClaim` and `createWithId` do.
  * @param call `idempotencyKey` is undefined if the call has none
  * @returns the ids, and whether an earlier call with the key created it
  */
@@ -28,7 +28,7 @@ export async function createRequest(
   checkRequest(draft, deps);
   const requestId = newRequestId(deps.random);
   if (idempotencyKey === undefined) {
-    await requireReplaceable(draft, deps);
+    await requireReplacedKey(draft, deps);
     return { ...(await createWithId(requestId, draft, { createdBy: caller }, deps)), isReplayed: false };
   }
   const claimedAt = deps.now();
@@ -41,9 +41,9 @@ export async function createRequest(
   };
   const claim = await takeClaim(ourClaim, deps);
   if (!("version" in claim)) return { ...claim, isReplayed: true };
-  // After the claim: a repeat gets its answer also if the replaced key has changed. Nothing is stored, so a refusal
-  // does not use it up.
-  const replaceable = await toResult(requireReplaceable(draft, deps));
+  // After the claim: a repeat gets its answer also if the replaced key has changed. No request is stored yet: a refusal
+  // releases the claim, so that the Idempotency-Key can be used again.
+  const replaceable = await toResult(requireReplacedKey(draft, deps));
   if ("error" in replaceable) {
     await deps.claims.release(claim);
     throw replaceable.error;
@@ -75,14 +75,14 @@ export async function createWithId(
   const responses: OptionsResponses = new Map();
   let encrypted: EncryptedRequests = new Map();
   try {
-    if (hasAuthenticators) await authenticateEnrollment(deps);
+    if (hasAuthenticators) await requireEnrollmentToken(deps);
     const prepared = await prepareRequest(loaded, draft.pathOf, responses, deps);
     encrypted = prepared.encrypted;
     loaded = { ...loaded, keys: prepared.keys };
     if (hasAuthenticators) {
       // The rows are written first, so that the job knows what to remove there after a crash (C6).
       loaded = await saveFromHandler(loaded, { request: loaded.request, keys: loaded.keys }, deps);
-      await enroll(loaded, encrypted, deps);
+      await sendAuthenticators(loaded, encrypted, deps);
     }
     if (shipment !== undefined) loaded = await recordOrderIntent(loaded, deps);
   } catch (error) {

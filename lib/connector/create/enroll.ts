@@ -15,7 +15,7 @@ import { forEachLimited } from "./for-each-limited.ts";
 import type { EncryptedRequests } from "./prepare-request.ts";
 
 /** Gets a token for the pre-registration API before any other call. Throws Fault `internal`. */
-export async function authenticateEnrollment(deps: ConnectorDeps): Promise<void> {
+export async function requireEnrollmentToken(deps: ConnectorDeps): Promise<void> {
   try {
     await requireRfpr(deps).authenticate();
   } catch (cause) {
@@ -27,7 +27,7 @@ export async function authenticateEnrollment(deps: ConnectorDeps): Promise<void>
  * Sends each authenticator to the pre-registration API under an id of our own, with limited concurrency. Throws the
  * Fault of the first one that is not accepted when all calls have ended.
  */
-export function enroll(
+export function sendAuthenticators(
   { request, keys }: LoadedRequest,
   encrypted: EncryptedRequests,
   deps: ConnectorDeps,

@@ -11,13 +11,13 @@ export type ApiTokens = ReturnType<typeof apiTokens>;
 
 const tokenForm = /^(core|connector)_([a-z0-9]{8})_[A-Za-z0-9_-]{43}$/;
 
-/** Number of characters of a token's tag: 8 bytes in base64url. */
-const tagLength = 11;
+/** Number of characters of a token's MAC: 8 bytes in base64url. */
+const macLength = 11;
 
-/** Maximum number of valid tokens for one API. */
+/** Maximum number of tokens of one API that are not revoked, expired ones included. */
 const maxTokens = 100;
 
-/** Maximum age of the cached tokens while Key Vault is away: a token that is revoked meanwhile is accepted no longer. */
+/** While Key Vault is unavailable, a revoked token is accepted for at most this time. */
 const maxStaleMs = hours(1);
 
 /** Returns the SHA-256 of a whole token in base64url. */
@@ -34,7 +34,7 @@ export function apiTokens(
   deps: {
     readonly secrets: Secrets;
     readonly caching: CacheOptions;
-    /** The service's key-encryption key, from which the key of the tags of tokens is derived. */
+    /** The service's key-encryption key, from which the key of the tokens' MACs is derived. */
     readonly dataKeyRing: KeyRing;
     readonly random: (bytes: number) => Uint8Array;
   },
@@ -42,7 +42,7 @@ export function apiTokens(
   const { secrets, caching, dataKeyRing, random } = deps;
   const { now } = caching;
   const name = `${api}-api-tokens`;
-  const list = async () => validTokens(await secrets.versions(name));
+  const list = async () => unrevokedTokens(await secrets.versions(name));
   const warn = createExpiryWarning(api, caching);
   const cached = cachedSecret(
     name,
@@ -55,15 +55,15 @@ export function apiTokens(
   );
   const recordUse = createUseRecorder(name, secrets, caching);
 
+  const hash = keyedHash(dataKeyRing, "MACs of API tokens");
   /**
-   * Returns a token with its tag, by which every host knows that the service created it. So a token that is too new for
+   * Returns a token with its MAC, by which every host knows that the service created it. So a token that is too new for
    * a host's cache is looked up at once, and a token that this service did not create never is.
    */
-  const hash = keyedHash(dataKeyRing, "tags of API tokens");
-  const withTag = async (untagged: string) => untagged + (await hash(untagged)).subarray(0, 8).toString("base64url");
+  const withMac = async (start: string) => start + (await hash(start)).subarray(0, 8).toString("base64url");
 
   const lookUps = new Map<string, { readonly at: Instant; readonly tokens: Promise<readonly ApiToken[]> }>();
-  /** Returns the tokens by a read that begins after the call, at most once a minute for each token. */
+  /** Reads the tokens again, unless a read for this token began within `refreshAfterMs`; then returns its result. */
   const lookUp = (id: string) => {
     const last = lookUps.get(id);
     if (last !== undefined && isRecent(last.at, caching.refreshAfterMs, now())) return last.tokens;
@@ -81,30 +81,30 @@ export function apiTokens(
       const sha256 = hashToken(token);
       const find = (tokens: readonly ApiToken[] = []) =>
         tokens.find(known => known.id === id && isSameText(known.sha256, sha256));
-      const hasTag = async () => isSameText(await withTag(token.slice(0, -tagLength)), token);
-      const found = find(await cached.get()) ?? ((await hasTag()) ? find(await lookUp(id)) : undefined);
+      const hasMac = async () => isSameText(await withMac(token.slice(0, -macLength)), token);
+      const found = find(await cached.get()) ?? ((await hasMac()) ? find(await lookUp(id)) : undefined);
       if (found === undefined) throw badToken("unknown_api_token");
       const caller: Caller = { kind: "api_token", application: id, ...(found.role && { roles: [found.role] }) };
       if (found.expiresAt !== undefined && now() >= found.expiresAt) throw badToken("expired", { caller });
       recordUse(found);
       return caller;
     },
-    /** Reads the valid tokens from Key Vault. */
+    /** Reads the tokens that are not revoked from Key Vault. */
     list,
     /** Creates a token, which cannot be shown again. Throws Fault `conflict` if the API has the maximum number. */
-    async create(title: string, limits: Pick<ApiToken, "expiresAt" | "role"> = {}) {
+    async create(tokenName: string, limits: Pick<ApiToken, "expiresAt" | "role"> = {}) {
       const id = Buffer.from(random(4)).toString("hex");
-      const token = await withTag(`${api}_${id}_${Buffer.from(random(24)).toString("base64url")}`);
+      const token = await withMac(`${api}_${id}_${Buffer.from(random(24)).toString("base64url")}`);
       if ((await list()).length >= maxTokens)
         throw new Fault("conflict", `There are already ${maxTokens} API tokens. Revoke one that is no longer used.`);
-      const stored: ApiToken = { id, name: title, sha256: hashToken(token), createdAt: now(), ...limits };
+      const stored: ApiToken = { id, name: tokenName, sha256: hashToken(token), createdAt: now(), ...limits };
       await secrets.set(name, id, { tags: { ...stored } });
       return { token, stored };
     },
     /** Revokes a token permanently. Hosts refuse it after their next read. Throws Fault `not_found`. */
     async revoke(id: string): Promise<void> {
       const versions = await secrets.versions(name);
-      if (!validTokens(versions).some(token => token.id === id))
+      if (!unrevokedTokens(versions).some(token => token.id === id))
         throw new Fault("not_found", "There is no API token with this id.");
       const enabled = versions.filter(version => version.enabled && tokenOf(version)?.id === id);
       await Promise.all(enabled.map(({ version }) => secrets.disable(name, version)));
@@ -130,8 +130,8 @@ function createExpiryWarning(api: string, { now, log }: CacheOptions): (tokens: 
   };
 }
 
-/** After an attempt, this process makes no other one for the token on the same day for this time. */
-const retryAfterMs = hours(1);
+/** Minimum time between two attempts of this process to record the use of a token on one day. */
+const minRecordIntervalMs = hours(1);
 
 /**
  * Returns a function that records the day of a token's last use in the tags of its version, without delaying or failing
@@ -151,7 +151,7 @@ function createUseRecorder(name: string, secrets: Secrets, { now, log }: CacheOp
     const time = now();
     const day = time.slice(0, 10);
     const last = tried.get(id);
-    if (lastUsedOn >= day || (last?.startsWith(day) && isRecent(last, retryAfterMs, time))) return;
+    if (lastUsedOn >= day || (last?.startsWith(day) && isRecent(last, minRecordIntervalMs, time))) return;
     tried.set(id, time);
     record(id, day).catch((error: unknown) => log.warn("api_token_use_unrecorded", { secret: name, id, error }));
   };
@@ -161,7 +161,7 @@ function createUseRecorder(name: string, secrets: Secrets, { now, log }: CacheOp
  * Returns the tokens that are not revoked. A repeated create may have stored a second version of a token after the
  * first was disabled, so one disabled version revokes the token.
  */
-function validTokens(versions: readonly SecretVersion[]): readonly ApiToken[] {
+function unrevokedTokens(versions: readonly SecretVersion[]): readonly ApiToken[] {
   const tokens = new Map<string, ApiToken>();
   for (const version of versions) {
     const token = tokenOf(version);

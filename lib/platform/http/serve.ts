@@ -14,7 +14,7 @@ export interface ServeOptions<D, S = unknown> extends ResponseOptions {
   readonly identify: Identify<S>;
   readonly log: Log;
   /**
-   * Whether a reply that the endpoint does not list becomes a 500. On everywhere but in Azure, so that no answer is
+   * Whether a reply or Fault that the endpoint does not list becomes a 500. On everywhere but in Azure, so that none is
    * undocumented.
    */
   readonly onlyListed?: boolean;
@@ -108,18 +108,18 @@ async function handle<D, S>(
   const reply = await endpoint.run({ params, query: readQuery(call.url), body }, deps, context);
   const ignored = endpoint.body === undefined ? [] : findIgnoredFields(endpoint.body, body);
   if (ignored.length === 0) return reply;
-  const paths = ignored.map(encodePathStart);
+  const paths = ignored.map(encodeFieldPath);
   log.warn("ignored_fields", { paths });
   return { ...reply, headers: { ...reply.headers, "x-ignored-fields": paths.join(", ") } };
 }
 
 /**
- * Returns the start of a path, which is caller input, that fits into 200 characters when URL-encoded, because clients
- * limit the size of headers.
+ * Returns the start of a field's path, which is caller input, that fits into 200 characters when URL-encoded, because
+ * clients limit the size of headers.
  */
-function encodePathStart(path: string): string {
+function encodeFieldPath(fieldPath: string): string {
   let encoded = "";
-  for (const character of path.slice(0, 200).toWellFormed()) {
+  for (const character of fieldPath.slice(0, 200).toWellFormed()) {
     const next = encoded + encodeURIComponent(character);
     if (next.length > 200) break;
     encoded = next;
@@ -128,13 +128,14 @@ function encodePathStart(path: string): string {
 }
 
 /** Returns the Fault of a call, and logs it if something is broken. */
-function toFault(thrown: unknown, isListed: boolean, log: Log): Fault {
-  const error = isListed ? thrown : new Error("The endpoint does not list this refusal.", { cause: thrown });
+function toFault(thrown: unknown, isAllowed: boolean, log: Log): Fault {
+  const error = isAllowed ? thrown : new Error("The endpoint does not list this refusal.", { cause: thrown });
   const fault = error instanceof Fault ? error : new Fault("internal", "Internal error.", { cause: error });
   // An internal Fault without a cause replays an earlier outcome, which was logged then.
   const isReplayed = error === fault && fault.cause === undefined;
   if (fault.kind === "internal" && !isReplayed) log.error("failed", { error });
-  // With a reason it is an overload: the event of the call has it, because a flood must not cause more events than calls.
+  // With a reason it is an overload: the `http` event has the reason, because a flood must not cause more events than
+  // calls.
   if (fault.kind === "unavailable" && fault.reason === undefined) log.warn("unavailable", { error });
   return fault;
 }
