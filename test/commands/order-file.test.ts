@@ -116,6 +116,7 @@ describe("orders from a file", () => {
       rowOf("A-4", two).replace(",6,1,", ",6,many,"),
       rowOf("", two),
       rowOf("", two),
+      rowOf("A-5", `nowhere=${two}`, two),
     );
     const before = await shipments();
     const { code, out, error } = await run(file);
@@ -125,7 +126,7 @@ describe("orders from a file", () => {
         `${file}:5: refused: ${file}:2 has the same id`,
         `${file}:6: refused: keys must be a number from 1 to 50`,
         `${file}:8: refused: ${file}:7 is the same, and has no id`,
-        "7 orders: 5 refused, 2 not ordered",
+        "8 orders: 6 refused, 2 not ordered",
       ]),
     );
     expect(out).toMatch(/:3: refused: credentials \(1\) user_id does not exist in the tenant/);
@@ -135,9 +136,9 @@ describe("orders from a file", () => {
       /street_line1 /,
       /inventory_product_id /,
       /pin_length /,
-      /credentials \(1\) idp_id /,
     ])
       expect(out).toMatch(new RegExp(`:4: refused: .*${problem.source}`));
+    expect(out).toMatch(/:9: refused: credentials \(1\) idp_id /);
     expect(error).toContain("Nothing was ordered: correct the file, and run the command again.\n");
     expect([code, await shipments()]).toEqual([1, before]);
     const dry = await run(fileOf(rowOf("A-1", one)), { dryRun: true });

@@ -174,7 +174,8 @@ describe("a create with an Idempotency-Key", () => {
   test("keeps nothing of a 404 of a proxy at the pre-registration API, which is a 503: a repeat makes the request", async () => {
     const connector = await testConnector(peers);
     const body = onSiteBody();
-    peers.rfpr.fail({ kind: "nonsense", method: "PUT", status: 404, body: "<html><body>Not found.</body></html>" });
+    const page = "<html><body>Not found.</body></html>";
+    peers.rfpr.fail({ kind: "nonsense", method: "PUT", status: 404, body: page, times: 3 });
     expect(await refusalOf(once(connector, body))).toMatchObject({
       status: 503,
       headers: { "retry-after": "30" },
