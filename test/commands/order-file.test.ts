@@ -130,13 +130,7 @@ describe("orders from a file", () => {
       ]),
     );
     expect(out).toMatch(/:3: refused: credentials \(1\) user_id does not exist in the tenant/);
-    for (const problem of [
-      /email must be/,
-      /telephone /,
-      /street_line1 /,
-      /inventory_product_id /,
-      /pin_length /,
-    ])
+    for (const problem of [/email must be/, /telephone /, /street_line1 /, /inventory_product_id /, /pin_length /])
       expect(out).toMatch(new RegExp(`:4: refused: .*${problem.source}`));
     expect(out).toMatch(/:9: refused: credentials \(1\) idp_id /);
     expect(error).toContain("Nothing was ordered: correct the file, and run the command again.\n");

@@ -59,7 +59,13 @@ test("waits for a short Retry-After and passes a long one to the caller", async 
   expect(asked()).toBe(1);
 });
 
-test.each([400, 401, 403, 404, 409])("does not repeat a read after a %d", async status => {
+test("repeats a read after a 404 of a proxy, which has no error code of the peer", async () => {
+  peer.fail({ kind: "refuse", status: 404 });
+  expect(await read()).toEqual({ id: "one" });
+  expect(asked()).toBe(2);
+});
+
+test.each([400, 401, 403, 409])("does not repeat a read after a %d", async status => {
   peer.fail({ kind: "refuse", status, times: 9 });
   expect(await failureOf(read())).toMatchObject({ status });
   expect(asked()).toBe(1);

@@ -186,7 +186,7 @@ describe("a cancel", () => {
 
   test("polls an authenticator that was enrolled after its create was interrupted, and mails its PIN", async () => {
     const connector = await testConnector(peers);
-    const dying = crashing("credentialrequests.replace", "before");
+    const dying = crashing("credentialrequests.transact 3", "before");
     const lost = connector.anotherInstance(dying.options).order(mixedBody([1], [authenticator(1)]));
     await Promise.race([dying.died, lost]);
     const [{ requestId } = { requestId: "" }] = await connector.queue("reconcile");
