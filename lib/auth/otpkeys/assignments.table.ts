@@ -2,7 +2,8 @@ import { conflict, retryOnConflict, type Stored } from "../../platform/stored.ts
 import { finishOrLog } from "../../platform/tables/confirm-write.ts";
 import type { Row } from "../../platform/tables/tables.ts";
 import { holderHint, readHint, removeHint, sendNotices } from "../storage/hints.table.ts";
-import { type AuthTables, idAtEnd, idKey, schemaVersion, touchAction } from "../storage/tables.table.ts";
+import { touchAction } from "../storage/owned-rows.table.ts";
+import { type AuthTables, idAtEnd, idKey, schemaVersion } from "../storage/tables.table.ts";
 import { type AssignedKey, maxAssignedKeys, type User } from "../store.ts";
 import { endPendingWrites, locateUser, userReader, waitOncePerVersion } from "../users/names.table.ts";
 import { replaceUser, userIn, userRow } from "../users/user-rows.table.ts";

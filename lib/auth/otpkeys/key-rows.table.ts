@@ -1,7 +1,8 @@
 import type { Stored } from "../../platform/stored.ts";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
 import type { Row } from "../../platform/tables/tables.ts";
-import { type AuthTables, byRowKey, type OwnRows, schemaVersion } from "../storage/tables.table.ts";
+import { byRowKey, type OwnRows } from "../storage/owned-rows.table.ts";
+import { type AuthTables, schemaVersion } from "../storage/tables.table.ts";
 import { type OtpKey, otpKeySchema } from "../store.ts";
 import { readUser } from "../users/names.table.ts";
 import type { UserRef } from "../users/username.ts";

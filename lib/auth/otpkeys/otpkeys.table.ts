@@ -8,14 +8,8 @@ import type { Attributes } from "../attributes/attributes.ts";
 import { saveExpiring } from "../storage/expiry.table.ts";
 import { holderPrefix } from "../storage/hints.table.ts";
 import { newKeyId } from "../storage/ids.ts";
-import {
-  type AuthTables,
-  idAtEnd,
-  newWriteId,
-  nonePartition,
-  replaceRow,
-  schemaVersion,
-} from "../storage/tables.table.ts";
+import { replaceRow } from "../storage/owned-rows.table.ts";
+import { type AuthTables, idAtEnd, newWriteId, nonePartition, schemaVersion } from "../storage/tables.table.ts";
 import type { KeyHolders, NewOtpKey, OtpKey, OtpKeyFilter, Range } from "../store.ts";
 import type { UserRef } from "../users/username.ts";
 import { addAssignment, removeAssignment } from "./assignments.table.ts";

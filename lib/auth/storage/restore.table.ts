@@ -18,7 +18,8 @@ import { isGone, lastLoginIn, userIn, userParts, userRow } from "../users/user-r
 import { foldUsername, usernameMaxCodePoints } from "../users/username.ts";
 import { holderPrefix, indexHints, writeHint } from "./hints.table.ts";
 import { newEpoch } from "./ids.ts";
-import { type AuthTables, byRowKey, idKey } from "./tables.table.ts";
+import { byRowKey } from "./owned-rows.table.ts";
+import { type AuthTables, idKey } from "./tables.table.ts";
 
 /**
  * The tables that a backup of the authentication server copies. Names and indexes are written again; sessions,

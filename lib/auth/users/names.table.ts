@@ -4,14 +4,8 @@ import { touchRow } from "../../platform/tables/row-batches.ts";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
 import type { Row } from "../../platform/tables/tables.ts";
 import { sendNotices } from "../storage/hints.table.ts";
-import {
-  type AuthTables,
-  idKey,
-  namePartition,
-  nameRow,
-  type OwnRows,
-  schemaVersion,
-} from "../storage/tables.table.ts";
+import type { OwnRows } from "../storage/owned-rows.table.ts";
+import { type AuthTables, idKey, namePartition, nameRow, schemaVersion } from "../storage/tables.table.ts";
 import type { User } from "../store.ts";
 import { goneColumns, isGone, readUserRows, userIn, userRow } from "./user-rows.table.ts";
 import { foldUsername, type UserRef } from "./username.ts";

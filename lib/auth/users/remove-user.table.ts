@@ -4,14 +4,8 @@ import { mapConcurrently } from "../../platform/tables/row-batches.ts";
 import { readOrLog } from "../../platform/tables/row-columns.ts";
 import { attributesIn } from "../attributes/attribute-rows.table.ts";
 import { indexHints, removeHint, sendNotices } from "../storage/hints.table.ts";
-import {
-  type AuthTables,
-  idKey,
-  newWriteId,
-  type OwnRows,
-  removeAction,
-  touchAction,
-} from "../storage/tables.table.ts";
+import { type OwnRows, removeAction, touchAction } from "../storage/owned-rows.table.ts";
+import { type AuthTables, idKey, newWriteId } from "../storage/tables.table.ts";
 import { locateUser, matchesUserRef, readName, removeName } from "./names.table.ts";
 import { goneColumns, isGone, readUserRows, userIn, userRow } from "./user-rows.table.ts";
 import { foldUsername, type UserRef } from "./username.ts";

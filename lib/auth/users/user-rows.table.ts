@@ -5,7 +5,8 @@ import type { Row } from "../../platform/tables/tables.ts";
 import type { Instant } from "../../platform/time.ts";
 import { attributeColumns, attributesRow } from "../attributes/attribute-rows.table.ts";
 import type { Attributes } from "../attributes/attributes.ts";
-import { type AuthTables, byRowKey, idKey, type OwnRows, replaceRow, schemaVersion } from "../storage/tables.table.ts";
+import { byRowKey, type OwnRows, replaceRow } from "../storage/owned-rows.table.ts";
+import { type AuthTables, idKey, schemaVersion } from "../storage/tables.table.ts";
 import { assignedSchema, type User, userSchema } from "../store.ts";
 
 export const userRow = "user";
