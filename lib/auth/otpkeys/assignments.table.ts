@@ -34,24 +34,29 @@ export async function addAssignment(
   const wait = waitOncePerVersion(tables);
   const readUser = userReader(tables, userRef, id);
   const range = { partitionKey: prefix, from: keyRow, ...(!onlyIfFree && { before: `${keyRow}:` }) };
+  let hasTried = false;
   return retryOnConflict(async () => {
     const [user, rows] = await Promise.all([
       readUser(),
       Array.fromAsync(tables.otpkeys.query(range)),
       sendNotices(tables, [hint]),
     ]);
-    if (user === undefined || (epoch !== undefined && epoch !== user.value.epoch)) return "no_user";
+    if (user === undefined) return "no_user";
+    const key = rows.find(({ rowKey }) => rowKey === keyRow);
+    const assigned = { prefix, id: Number(key?.id) };
+    // Also with another epoch: the try succeeded, its response was lost, and the user was reset since.
+    if (hasTried && hasKey(user, assigned)) return "assigned";
+    if (epoch !== undefined && epoch !== user.value.epoch) return "no_user";
     const others = keysExcept(user.value, prefix);
     // Before `no_key`, so that no OTP key is created for a user who cannot have it.
     if (others.length >= maxAssignedKeys) return "too_many";
-    const key = rows.find(({ rowKey }) => rowKey === keyRow);
     if (key === undefined) return "no_key";
-    const assigned = { prefix, id: Number(key.id) };
     if (hasKey(user, assigned)) return "assigned";
     const holders = rows.filter(({ rowKey }) => rowKey !== keyRow && rowKey !== hint.rowKey);
     if (holders.length > 0) return (await freeKey(tables, holders, assigned, wait)) ? conflict : "taken";
     if (!(await announceHolder(tables, key, id))) return conflict;
     const next = { ...user.value, otpkeys: sortedKeys([...others, assigned]) };
+    hasTried = true;
     return (await replaceUser(tables, user, next)) === undefined ? conflict : "assigned";
   });
 }

@@ -4,6 +4,7 @@ import { maxAssignedKeys, type NewOtpKey } from "../../../../lib/auth/store.ts";
 import { replaceUser } from "../../../../lib/auth/users/user-rows.table.ts";
 import { days, plus } from "../../../../lib/platform/time.ts";
 import { named, openAuthStorage, plainKey, storageDeps, username } from "../../../support/auth/store.ts";
+import { aroundCalls } from "../../../support/storage/around-calls.ts";
 
 let count = 0;
 
@@ -60,6 +61,25 @@ describe("an assignment", () => {
     // Not "no_key", after which the caller creates the key.
     expect(await store.otpkeys.assign(userRef, `${prefix}x`)).toBe("too_many");
     expect((await store.users.find(userRef))?.value.otpkeys).toEqual(otpkeys);
+  });
+
+  test("is reported also if its response is lost, and the user is reset before the write is repeated", async () => {
+    const { userRef } = await user();
+    const { prefix } = (await created()).value;
+    const epoch = (await store.users.find(userRef))?.value.epoch ?? 0;
+    const reset = async () => {
+      const found = await store.users.find(userRef);
+      if (found === undefined) throw new Error("there is no user");
+      await replaceUser(openAuthTables(storage.tables, storageDeps), found, { ...found.value, epoch: epoch + 1 });
+    };
+    const tables = aroundCalls(storage.tables, async (call, send) => {
+      if (!call.name.startsWith("replace users")) return send();
+      await send();
+      await reset();
+      return send();
+    });
+    expect(await storage.on(tables).otpkeys.assign(userRef, prefix, { epoch })).toBe("assigned");
+    expect(await store.otpkeys.assign(userRef, prefix, { epoch })).toBe("no_user");
   });
 
   test("is one, also if several callers assign and unassign at once", async () => {
