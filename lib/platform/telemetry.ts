@@ -121,7 +121,8 @@ export async function timed<T>(
     const ended = await toResult(work(span));
     const outcome = outcomeOf(ended);
     span.label({ outcome });
-    measure(metric, (now() - startedAt) / 1000, { ...labels, outcome });
+    // The clock of the system may be set back.
+    measure(metric, Math.max(0, now() - startedAt) / 1000, { ...labels, outcome });
     if ("error" in ended) throw ended.error;
     return ended.value;
   });

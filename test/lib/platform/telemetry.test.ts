@@ -147,6 +147,14 @@ describe("a duration", () => {
     expect(named(spans, "peer")).toMatchObject({ kind: "client", labels: { peer: "p", outcome: "good" } });
   });
 
+  it("is 0 if the clock is set back meanwhile", async () => {
+    const { tracer, measured } = tracing();
+    let ms = 10_000;
+    const back = { ...tracer, now: () => --ms };
+    await inTrace(back, { name: "call", labels: {} }, () => inner("inner", async () => {}));
+    expect(measured).toEqual([["job.duration", 0, { outcome: "ended" }]]);
+  });
+
   it("is recorded also if the work fails", async () => {
     const { done, measured } = timing(() => Promise.reject(new Error("no")));
     await expect(done).rejects.toThrow("no");
