@@ -11,7 +11,7 @@ export function listKeys(
   { after, top }: Range,
   { beginning, ...conditions }: OtpKeyFilter,
 ): Promise<Page<OtpKeySummary>> {
-  const how = { top, isFiltered: Object.values(conditions).some(value => value !== undefined) };
+  const options = { top, isFiltered: Object.values(conditions).some(value => value !== undefined) };
   const range = {
     afterPartition: after,
     partitionPrefix: beginning,
@@ -19,7 +19,7 @@ export function listKeys(
     ...(conditions.assigned === undefined ? { rowKeys: [keyRow] } : { from: keyRow }),
   };
   async function* examined() {
-    for await (const [row, holder] of partitions(rowsOf(otpkeys, range, how), 2)) {
+    for await (const [row, holder] of partitions(rowsOf(otpkeys, range, options), 2)) {
       if (row?.rowKey !== keyRow) continue;
       const key = await readOrLog(log, () => keyIn(row).value);
       const isWanted = key !== undefined && isMatch(key, holder !== undefined, conditions);
@@ -27,7 +27,7 @@ export function listKeys(
       yield [row.partitionKey, entry] as const;
     }
   }
-  return pageOf(examined(), how);
+  return pageOf(examined(), options);
 }
 
 const isMatch = (

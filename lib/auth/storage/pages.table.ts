@@ -7,16 +7,18 @@ const maxExamined = 1000;
 /** What a list examines: its position in the list, and the entry if it matches. */
 export type Examined<T> = readonly [position: string, entry: T | undefined];
 
-export interface PageOptions {
+export interface ListOptions {
   /** Maximum number of entries. */
   readonly top: number;
   readonly isFiltered: boolean;
+  /** Properties of a row to read; default: all. */
+  readonly select?: readonly string[];
 }
 
 /** Returns the first matches of a list, which is examined in its order. */
 export async function pageOf<T>(
   examined: AsyncIterable<Examined<T>>,
-  { top, isFiltered }: PageOptions,
+  { top, isFiltered }: ListOptions,
 ): Promise<Page<T>> {
   const entries: T[] = [];
   let count = 0;
@@ -35,13 +37,13 @@ export async function pageOf<T>(
 export async function* rowsOf(
   table: Table,
   range: Filter | Scan,
-  { top, isFiltered }: PageOptions,
+  { top, isFiltered, select }: ListOptions,
 ): AsyncGenerator<Row> {
   // One row more says whether a page follows, and another one that the first has no further rows.
   const size = isFiltered ? maxExamined : top + 2;
   let page: RowPage = { rows: [] };
   do {
-    page = await table.queryPage(range, { top: Math.min(size, 1000), continuation: page.continuation });
+    page = await table.queryPage(range, { top: Math.min(size, 1000), continuation: page.continuation, select });
     yield* page.rows;
   } while (page.continuation !== undefined);
 }

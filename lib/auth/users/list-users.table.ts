@@ -1,44 +1,60 @@
-import { readOrLog } from "../../platform/tables/row-columns.ts";
+import type * as z from "zod";
+import type { Immutable } from "../../platform/stored.ts";
+import { readOrLog, rowColumns } from "../../platform/tables/row-columns.ts";
 import type { Row, RowPage, Table } from "../../platform/tables/tables.ts";
 import { attributesIn } from "../attributes/attribute-rows.table.ts";
 import { attributeOf } from "../attributes/attributes.ts";
 import { attributePartition, byName, holderPrefix, listHint, nameKey } from "../storage/hints.table.ts";
 import { createdAt, firstIdAt } from "../storage/ids.ts";
 import type { OwnRows } from "../storage/owned-rows.table.ts";
-import { type Examined, examineEach, type PageOptions, pageOf, rowsOf } from "../storage/pages.table.ts";
-import { type AuthTables, idAtEnd, idKey } from "../storage/tables.table.ts";
-import type { Page, Range, User, UserFilter, UserSummary } from "../store.ts";
-import { lastLoginIn, loginRow, readUserRows, userIn, userRow } from "./user-rows.table.ts";
+import { type Examined, examineEach, type ListOptions, pageOf, rowsOf } from "../storage/pages.table.ts";
+import { type AuthTables, idAtEnd, idKey, schemaVersion } from "../storage/tables.table.ts";
+import { type Page, type Range, type UserFilter, type UserSummary, userSchema } from "../store.ts";
+import { isGone, lastLoginIn, loginRow, readUserRows, userRow } from "./user-rows.table.ts";
 import { foldUsername } from "./username.ts";
+
+/** What a list reads of a row `user`. */
+const listedSchema = () =>
+  userSchema().pick({ id: true, name: true, enabled: true, password: true, otpkeys: true }).partial({ otpkeys: true });
+const listedColumns = rowColumns<Immutable<z.output<ReturnType<typeof listedSchema>>>, "id">(
+  { kind: "user", version: schemaVersion, keyed: ["id"] },
+  listedSchema,
+);
 
 /** Returns a page of the users who match a filter, sorted by name if the filter has its beginning, else by id. */
 export function listUsers(tables: AuthTables, { after, top }: Range, filter: UserFilter): Promise<Page<UserSummary>> {
   const { beginning, attributes, ...others } = filter;
   const isFiltered = (attributes?.size ?? 0) > 0 || Object.values(others).some(condition => condition !== undefined);
-  const how = { top, isFiltered };
-  if (beginning !== undefined) return pageOf(examineNames(tables, foldUsername(beginning), after, filter, how), how);
+  const options = { top, isFiltered };
+  if (beginning !== undefined)
+    return pageOf(examineNames(tables, foldUsername(beginning), after, filter, options), options);
   const indexes = indexesOf(tables, filter);
-  if (indexes.length === 0) return pageOf(examineAll(tables, after, filter, how), how);
+  if (indexes.length === 0) return pageOf(examineAll(tables, after, filter, options), options);
   const find = async (id: string) => findMatch(tables, await readUserRows(tables, Number(id)), filter);
-  return pageOf(examineEach(candidatesIn(indexes, Number(after ?? 0) + 1), top, find), how);
+  return pageOf(examineEach(candidatesIn(indexes, Number(after ?? 0) + 1), top, find), options);
 }
 
-/** Examines the rows of all partitions: a call for 1,000 rows. */
+/** Examines the rows of all partitions: a call for 1,000 rows. Reads hashes only for a filter by imported passwords. */
 async function* examineAll(
   tables: AuthTables,
   after: string | undefined,
   filter: UserFilter,
-  how: PageOptions,
+  options: ListOptions,
 ): AsyncGenerator<Examined<UserSummary>> {
-  const { unusedSince } = filter;
+  const { unusedSince, hasImportedPassword } = filter;
   const range = {
     afterPartition: idKey(Number(after ?? 0)),
     ...(unusedSince === undefined
       ? { rowKeys: [userRow] }
       : { beforePartition: idKey(firstIdAt(unusedSince)), rowKeys: [loginRow, userRow] }),
   };
+  const select = [
+    ...["schema", "gone", "name", "enabled"],
+    ...(unusedSince === undefined ? [] : ["at"]),
+    ...(hasImportedPassword === undefined ? [] : ["password"]),
+  ];
   let login: Row | undefined;
-  for await (const row of rowsOf(tables.users, range, how)) {
+  for await (const row of rowsOf(tables.users, range, { ...options, select })) {
     if (row.rowKey === loginRow) {
       login = row;
       continue;
@@ -104,15 +120,15 @@ function examineNames(
   beginning: string,
   after: string | undefined,
   filter: UserFilter,
-  how: PageOptions,
+  options: ListOptions,
 ): AsyncIterable<Examined<UserSummary>> {
   // Starts after the row `after`: no row key sorts between a row key and the same row key with a space.
   const from = after === undefined ? undefined : `${after} `;
   const range = { partitionKey: byName, rowKeyPrefix: nameKey(beginning), from };
   async function* rowKeys() {
-    for await (const { rowKey } of rowsOf(tables.index, range, how)) yield rowKey;
+    for await (const { rowKey } of rowsOf(tables.index, range, options)) yield rowKey;
   }
-  return examineEach(rowKeys(), how.top, async rowKey =>
+  return examineEach(rowKeys(), options.top, async rowKey =>
     findMatch(tables, await readUserRows(tables, idAtEnd(rowKey)), filter, ({ id, name }) => {
       const folded = foldUsername(name);
       // Exactly this row, so that a user who is being renamed, with a row of each name, is not listed twice.
@@ -126,18 +142,20 @@ const findMatch = (
   { log }: AuthTables,
   rows: OwnRows,
   { attributes = new Map(), otpkey, enabled, unusedSince, hasImportedPassword }: UserFilter,
-  isNamed: (user: User) => boolean = () => true,
+  isNamed: (user: UserSummary) => boolean = () => true,
 ): Promise<UserSummary | undefined> =>
   readOrLog(log, () => {
-    const user = userIn(rows.user)?.value;
-    if (user === undefined || !isNamed(user)) return undefined;
+    const row = rows.user;
+    if (row === undefined || isGone(row)) return undefined;
+    const user = listedColumns.fromRow(row, { id: Number(row.partitionKey) });
+    if (!isNamed(user)) return undefined;
     const { id, name } = user;
     const isImported = user.password?.imported !== undefined;
     const own = attributes.size === 0 ? {} : attributesIn(rows.attributes);
     const isMatch =
       (enabled === undefined || user.enabled === enabled) &&
       (hasImportedPassword === undefined || isImported === hasImportedPassword) &&
-      (otpkey === undefined || user.otpkeys.some(({ prefix }) => prefix === otpkey)) &&
+      (otpkey === undefined || user.otpkeys?.some(({ prefix }) => prefix === otpkey)) &&
       (unusedSince === undefined || (lastLoginIn(rows.login) ?? createdAt(id)) < unusedSince) &&
       [...attributes].every(([key, value]) => attributeOf(own, key) === value);
     return isMatch ? { id, name } : undefined;
