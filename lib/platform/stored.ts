@@ -22,14 +22,20 @@ export const conflict = Symbol("conflict");
 
 const maxAttempts = 100;
 
+const tooManyChanges = (): Fault =>
+  new Fault("unavailable", "Too many concurrent changes. Repeat the call.", { retryAfterSeconds: 1 });
+
 /**
- * Repeats `work` until it has no conflict. In each conflict one writer succeeds, so only a defect reaches the limit.
- * Throws Fault `unavailable`.
+ * Repeats `work` until it has no conflict. In each conflict one writer succeeds, so only a defect, or a row that very
+ * many calls change at once, reaches the limit. Throws the Fault of `exhausted` then, by default `unavailable`.
  */
-export async function retryOnConflict<T>(work: () => Promise<T | typeof conflict>): Promise<T> {
+export async function retryOnConflict<T>(
+  work: () => Promise<T | typeof conflict>,
+  exhausted: () => Fault = tooManyChanges,
+): Promise<T> {
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const result = await work();
     if (result !== conflict) return result as T;
   }
-  throw new Fault("unavailable", "Too many concurrent changes. Repeat the call.", { retryAfterSeconds: 1 });
+  throw exhausted();
 }

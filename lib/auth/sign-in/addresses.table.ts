@@ -4,7 +4,7 @@ import { rowColumns } from "../../platform/tables/row-columns.ts";
 import { between, type Instant, plus } from "../../platform/time.ts";
 import { saveExpiring } from "../storage/expiry.table.ts";
 import { type AuthTables, schemaVersion } from "../storage/tables.table.ts";
-import { throttled } from "./throttle.ts";
+import { busy, throttled } from "./throttle.ts";
 
 const countRow = "count";
 
@@ -27,7 +27,10 @@ interface AddressLimits {
 
 /** Counts of caller addresses by group (`addressGroup`). The groups are hashed, because they are personal data. */
 export function addressTable(tables: AuthTables) {
-  /** Changes a count by version, again after a conflict. Without a change writes nothing. */
+  /**
+   * Changes a count by version, again after a conflict. Without a change writes nothing. Throws Fault `throttled` with
+   * the reason `busy` if the conflicts do not end.
+   */
   const change = <T extends AddressCount | undefined>(
     group: string,
     windowMs: number,
@@ -41,16 +44,16 @@ export function addressTable(tables: AuthTables) {
       const changed = { ...key, ...addressColumns.toColumns(count), ends: plus(count.since, windowMs) };
       const etag = await saveExpiring(tables, "addresses", changed, row?.etag);
       return etag === undefined ? conflict : count;
-    });
+    }, busy);
 
   return {
-    /** Counts an attempt, and returns the start of its window. Throws Fault `throttled` if the window is full. */
-    async count(group: string, { attempts: most, windowMs }: AddressLimits): Promise<Instant> {
+    /** Counts an attempt, and returns the start of its window. Throws Fault `throttled` also if the window is full. */
+    async count(group: string, { attempts: maxAttempts, windowMs }: AddressLimits): Promise<Instant> {
       const now = tables.now();
       const { since } = await change(group, windowMs, count => {
         const ageMs = count === undefined ? windowMs : between(count.since, now);
         if (count === undefined || ageMs >= windowMs) return { since: now, attempts: 1 };
-        if (count.attempts >= most) throw throttled(windowMs - ageMs);
+        if (count.attempts >= maxAttempts) throw throttled(windowMs - ageMs);
         return { ...count, attempts: count.attempts + 1 };
       });
       return since;

@@ -6,6 +6,7 @@ import type { ThrottleKey, ThrottleState } from "../store.ts";
 import { addressGroup } from "./caller-address.ts";
 import {
   type AttemptEnd,
+  busy,
   endAttempt,
   noFailures,
   type Refusal,
@@ -18,11 +19,17 @@ import {
 export interface Attempt {
   /** Random. Names its slot in the throttle. */
   readonly id: string;
-  /** The throttle as this attempt has read or written it last. Absent: the credentials can name no user. */
+  /**
+   * The throttle as this attempt has read or written it last. Absent before the user is identified, and also later if
+   * the credentials can name no user.
+   */
   throttle?: ThrottleState | undefined;
   /** The throttle of the username; present if the attempt counts against a device instead (A23). */
   nameThrottle?: ThrottleState | undefined;
-  /** Whether it has a slot. True also while that is not known: the response to a write may be lost. */
+  /**
+   * Whether it may have a slot: set before the write that reserves it, whose response may be lost, and true until the
+   * throttle is read again without it.
+   */
   hasSlot: boolean;
   /** The address against which it is counted, and the start of the window. */
   address?: { readonly group: string; readonly since: Instant } | undefined;
@@ -36,7 +43,7 @@ export const newAttempt = ({ random }: Pick<AuthDeps, "random">): Attempt => ({
 /**
  * Counts an attempt against its caller's address before any other work, so that an address over its limit costs no more
  * than one read. Does nothing if addresses are not limited, if this one is on the allow-list, or if it is unknown.
- * Throws Fault `throttled` while the address must wait.
+ * Throws Fault `throttled` while the address must wait, or if too many attempts of it are counted at once.
  */
 export async function countAddress(attempt: Attempt, address: string | undefined, deps: AuthDeps): Promise<void> {
   const { limits, isExempt } = deps.rules.address;
@@ -54,13 +61,6 @@ async function uncountAddress(attempt: Attempt, { addresses, rules }: AuthDeps):
 /** Reads a throttle; that of a name in parallel with the id to which the name leads. */
 export const readThrottle = (key: ThrottleKey, { throttles, users }: AuthDeps): Promise<ThrottleState> =>
   throttles.find(key, key.kind === "name" ? users.idOf(key.text) : undefined);
-
-/** No slot became free in time. Nothing was checked, so nothing failed. */
-const busy = (): Fault =>
-  new Fault("throttled", "Too many attempts at the same time. Try again in a moment.", {
-    retryAfterSeconds: 1,
-    reason: "busy",
-  });
 
 /**
  * Reserves a slot before anything is checked, so that parallel guesses cannot pass together. Returns what `read`
@@ -124,13 +124,14 @@ async function releaseSlot(attempt: Attempt, end: AttemptEnd, deps: AuthDeps): P
 }
 
 /**
- * Ends an attempt with a decision. A success also counts no longer against the address; it has a refusal if the
- * credentials were right, but the user must do something first.
+ * Ends an attempt with a decision: releases its slot and counts the result. A success is also subtracted from the count
+ * of the address; if that fails it is only logged, because session and OTP cannot be taken back. `end` has a refusal
+ * unless the attempt is granted: also a success has one if the user must change the password first.
  */
 export async function concludeAttempt(attempt: Attempt, end: AttemptEnd, deps: AuthDeps): Promise<void> {
   await Promise.all([
     releaseSlot(attempt, end, deps),
-    end.counts === "success" && uncountAddress(attempt, deps),
+    end.counts === "success" && warnOnError("address_not_uncounted", uncountAddress(attempt, deps), deps),
     attempt.nameThrottle && end.refusal && recordRefusalOnName(attempt.nameThrottle, end.refusal, deps),
   ]);
 }

@@ -58,6 +58,13 @@ export const noFailures: Throttle = { failures: 0, reservations: [] };
 export const throttled = (waitMs: number): Fault =>
   new Fault("throttled", "Too many failed attempts. Try again later.", { retryAfterSeconds: Math.ceil(waitMs / 1000) });
 
+/** Returns the Fault of an attempt that other attempts kept from its turn. Nothing was checked, so nothing failed. */
+export const busy = (): Fault =>
+  new Fault("throttled", "Too many attempts at the same time. Try again in a moment.", {
+    retryAfterSeconds: 1,
+    reason: "busy",
+  });
+
 /**
  * Reserves a slot for an attempt before anything is checked. After the allowed number of failures there is one slot at
  * a time, and it becomes free when the wait is over. Replaces a reservation of the attempt itself, which is there if

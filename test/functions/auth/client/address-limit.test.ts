@@ -2,6 +2,7 @@ import { describe, expect, it, test } from "vitest";
 import { Fault } from "../../../../lib/platform/fault.ts";
 import { hours, seconds } from "../../../../lib/platform/time.ts";
 import { newName, newPassword, replacing, testAuth, withSession } from "../../../support/auth/test-auth.ts";
+import { aroundCalls } from "../../../support/storage/around-calls.ts";
 
 let last = 0;
 
@@ -150,6 +151,29 @@ describe("the limit of a caller address (AUTH_ADDRESS_LIMIT)", () => {
     expect((await guess(address)).body).toBe(false);
     expect((await guess(address)).body).toBe(false);
     expect((await guess(address)).status).toBe(429);
+  });
+
+  it("grants a sign-in that cannot be uncounted, because its session exists and its OTP is used up", async () => {
+    const uncount = () => Promise.reject(new Fault("unavailable", "Too many concurrent changes. Repeat the call."));
+    const host = auth.anotherInstance({ ports: ({ addresses }) => ({ addresses: { ...addresses, uncount } }) });
+    expect((await host.post("/client/login", user.credentials, from(newAddress()))).status).toBe(200);
+    expect(host.events("authentication").at(-1)).toMatchObject({ outcome: "granted" });
+    expect(host.events("address_not_uncounted")).toHaveLength(1);
+  });
+
+  it("refuses an attempt that other attempts of the address keep from being counted: 429, and nothing failed", async () => {
+    const address = newAddress();
+    await guess(address);
+    const host = auth.anotherInstance({
+      tables: tables =>
+        aroundCalls(tables, (call, send) =>
+          call.name.startsWith("replace addresses") ? Promise.resolve(undefined as never) : send(),
+        ),
+    });
+    const refused = await authenticate(address, host);
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "1"]);
+    expect(host.events("authentication").at(-1)).toMatchObject({ outcome: "undecided", reason: "busy" });
+    expect(host.events("unavailable")).toEqual([]);
   });
 
   it("counts rows that the timer removes when their window is over", async () => {
