@@ -41,6 +41,7 @@ export async function importKey(
     ...validity,
     ...(secret && { sealedSecret: await deps.sealer.seal(secretToText(secret), secretContext(prefix)) }),
   };
+  let assignedId: number | undefined;
   return retryOnConflict(async () => {
     const found = await deps.otpkeys.create(draft);
     if (found === undefined) return conflict;
@@ -48,10 +49,16 @@ export async function importKey(
     if (isCreated) deps.log.info("otpkey_imported", { prefix, kind });
     // An OTP key that exists is checked first, then assigned, then changed: an import that is refused changes nothing.
     const merged = isCreated ? undefined : await mergeImport(key.value, imported, { draft, secret }, deps);
-    if (owner !== undefined && !(await assignToOwner(owner, imported, deps))) return conflict;
-    if (merged === undefined) return { key: key.value, isNew: true, isCreated };
     // An import that is repeated changes nothing, and needs no write.
-    const saved = isDeepStrictEqual(merged.next, key.value) ? key : await deps.otpkeys.save(key, merged.next);
+    const isChanged = merged !== undefined && !isDeepStrictEqual(merged.next, key.value);
+    if (owner !== undefined && assignedId !== key.value.id) {
+      if (!(await assignToOwner(owner, imported, deps))) return conflict;
+      assignedId = key.value.id;
+      // The assignment has given the OTP key another version: it is read again before it is changed.
+      if (isChanged) return conflict;
+    }
+    if (merged === undefined) return { key: key.value, isNew: true, isCreated };
+    const saved = isChanged ? await deps.otpkeys.save(key, merged.next) : key;
     if (saved === undefined) return conflict;
     if (merged.event !== undefined) deps.log.info(merged.event, { prefix, kind });
     if (!hasSameValidity(key.value, saved.value)) logValiditySet(saved.value, deps);

@@ -2,6 +2,7 @@ import { describe, expect, it, test } from "vitest";
 import type { AuthContext } from "../../../../functions/auth/context.ts";
 import { apiTokensOf } from "../../../../functions/identify-caller.ts";
 import { maxAssignedKeys } from "../../../../lib/auth/store.ts";
+import { foldUsername } from "../../../../lib/auth/users/username.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
 import { minutes } from "../../../../lib/platform/time.ts";
 import { hotpCode } from "../../../lib/auth/otpkeys/kinds/codes.ts";
@@ -142,10 +143,11 @@ describe("POST /core/otpkeys/batch", () => {
     const [early, late] = ["2027-01-01T00:00:00Z", "2027-01-02T00:00:00Z"];
     const results = await importing([
       { ...first.fields, username: user.name },
-      // The other elements, its values for the kind, and the time.
+      // The other elements, its values for the kind, and the time. The user is looked up when these are right.
       {
         ...yubicoKey({ prefix: first.prefix }).fields,
         secret: "00",
+        username: newName(),
         valid_from: late,
         valid_until: early,
       },
@@ -182,6 +184,22 @@ describe("POST /core/otpkeys/batch", () => {
       expect(await auth.context.otpkeys.find(key.prefix)).toEqual(before);
     }
     expect(await keysOf(other)).toEqual([]);
+  });
+
+  it("lets an administrator replace a secret, and assign an OTP key that another user has", async () => {
+    const [owner, other] = [await auth.makeUser(), await auth.makeUser()];
+    const key = hotpKey();
+    await importing([{ ...key.fields, username: owner.name }]);
+    const next = { ...hotpKey({ prefix: key.prefix }).fields, replace: true, username: other.name };
+    const { result, calls } = await auth.counted(() => importing([next]));
+    expect(statusesOf(result)).toEqual([200]);
+    expect(await keysOf(other)).toEqual([key.prefix]);
+    const of = (event: string) => auth.events(event).filter(({ prefix }) => prefix === key.prefix);
+    expect(of("otpkey_secret_replaced")).toHaveLength(1);
+    const folded = (user: { name: string }) => foldUsername(user.name);
+    expect(of("otpkey_assigned")).toMatchObject([owner, other].map(user => ({ user: { folded: folded(user) } })));
+    // It is written once, by the version that the assignment gave it.
+    expect(calls.filter(call => call.startsWith("PUT") && call.includes("/otpkeys("))).toHaveLength(1);
   });
 
   it("writes the audit events of the single call, with the token of the caller", async () => {
