@@ -88,11 +88,17 @@ export const userView = z
   })
   .meta({ id: "User" });
 
+/** Who sees a view, and when. */
+interface Viewer {
+  readonly caller: Caller;
+  readonly now: Instant;
+}
+
 /** Returns the view of a user as a caller may see it (specification section 4): without hashes and epoch. */
 export const toUserView = (
   { attributes, otpkeys, id, name, enabled, password, passwordCode, lastLogin }: UserView,
   lock: Lock,
-  { caller, now }: { readonly caller: Caller; readonly now: Instant },
+  { caller, now }: Viewer,
 ): z.output<typeof userView> => ({
   attributes,
   otpkeys: [...otpkeys],
@@ -136,7 +142,8 @@ export const otpkeyView = z
       .object({ uses_left: z.int().min(0), valid_until: z.iso.datetime() })
       .optional()
       .describe(
-        "Present if a temporary code was issued for the otpkey, also after its expiry. Enabling the otpkey removes it.",
+        "Present if a temporary code was issued for the otpkey, also after its expiry, with `uses_left` 0. Enabling " +
+          "the otpkey removes it.",
       ),
   })
   .meta({ id: "OtpKey" });
@@ -149,7 +156,7 @@ export const otpkeySummary = z.object({ id, prefix, enabled }).meta({ id: "OtpKe
 export const toOtpkeyView = (
   { prefix, enabled, id, stopped, stoppedAt, failures, lastUsed, validFrom, validUntil, temporaryCode: code }: OtpKey,
   attributes: Attributes,
-  caller: Caller,
+  { caller, now }: Viewer,
 ): z.output<typeof otpkeyView> => ({
   attributes,
   prefix,
@@ -162,6 +169,9 @@ export const toOtpkeyView = (
     last_used: lastUsed,
     valid_from: validFrom,
     valid_until: validUntil,
-    temporary_code: code && { uses_left: code.hash === undefined ? 0 : code.usesLeft, valid_until: code.validUntil },
+    temporary_code: code && {
+      uses_left: code.hash === undefined || now >= code.validUntil ? 0 : code.usesLeft,
+      valid_until: code.validUntil,
+    },
   }),
 });

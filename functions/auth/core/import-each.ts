@@ -9,7 +9,10 @@ export const outcomeFields = () => ({
   problems: z
     .array(z.object({ field: z.string().describe("Empty for the whole element."), reason: z.string() }))
     .optional()
-    .describe("Every invalid field, with status 400; every different one of an existing user, with status 409."),
+    .describe(
+      "With status 400 every field that is wrong by itself, or else one that breaks the rules of passwords or does " +
+        "not fit what is stored; with status 409 every field in which the existing user differs.",
+    ),
 });
 
 interface Import<I, R> {

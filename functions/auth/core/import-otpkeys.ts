@@ -37,7 +37,10 @@ export const importOtpkey = endpoint({
   handle: async ({ body }, context: AuthContext, { caller }) => {
     const { key, isNew, isCreated } = await importKey(toImportedKey(body, caller), context);
     const stored = isCreated ? undefined : await context.otpkeys.view(key.prefix);
-    return { status: isNew ? 201 : 200, body: toOtpkeyView(key, stored?.attributes ?? {}, caller) };
+    return {
+      status: isNew ? 201 : 200,
+      body: toOtpkeyView(key, stored?.attributes ?? {}, { caller, now: context.now() }),
+    };
   },
 });
 

@@ -73,7 +73,7 @@ const maxUsers = 10;
 async function view(
   { prefix, user }: { readonly prefix: string; readonly user?: UserRef },
   caller: Caller,
-  { otpkeys, users }: AuthContext,
+  { otpkeys, users, now }: AuthContext,
 ): Promise<Reply> {
   const [found, holders] = await Promise.all([
     otpkeys.view(prefix, user),
@@ -82,7 +82,7 @@ async function view(
   if (found === undefined) throw manage.noSuchKey();
   const { entries } = holders;
   return ok({
-    ...toOtpkeyView(found.key.value, found.attributes, caller),
+    ...toOtpkeyView(found.key.value, found.attributes, { caller, now: now() }),
     ...(entries.length > 0 && { users: entries }),
   });
 }

@@ -42,7 +42,8 @@ interface GivenUser extends Omit<NewUser, "username" | "passwordOf"> {
 }
 
 /**
- * Creates a user (A3, A4). Returns undefined if the username is taken. Throws Fault `invalid` with every wrong field.
+ * Creates a user (A3, A4). Returns undefined if the username is taken. Throws Fault `invalid` with every wrong field,
+ * or else with `otpkeys` if one of them does not exist.
  */
 export async function createUser(
   { username, password, mustChange = false, ...others }: GivenUser,

@@ -32,7 +32,7 @@ export function splitTemporaryOtp(otp: string): { readonly prefix: string; reado
 /** Returns the stored form of a code. */
 export const hashTemporaryCode = (code: string): string => hashOf(readTypedCode(code));
 
-/** Returns a stored code without its hash, after it was revoked, used up or expired. Its user still needs an OTP. */
+/** Returns a stored code without its hash: it is revoked, used up or from a backup. Its user still needs an OTP. */
 export const withoutHash = ({ usesLeft, validUntil }: TemporaryCode): TemporaryCode => ({ usesLeft, validUntil });
 
 /**

@@ -102,8 +102,9 @@ describe("POST /core/users/batch", () => {
         password_hash: hash,
         attributes: Object.fromEntries(Array.from({ length: 201 }, (_, n) => [`key${n}`, ""])),
       },
+      { username: newName(), password: "password", enabled: "perhaps" },
     ]);
-    expect(statusesOf(results)).toEqual([201, 400, 400, 400, 400, 400, 400, 201, 400, 400, 400, 400]);
+    expect(statusesOf(results)).toEqual([201, 400, 400, 400, 400, 400, 400, 201, 400, 400, 400, 400, 400]);
     const fieldsOf = (index: number) =>
       ((results[index]?.problems ?? []) as readonly { field: string }[]).map(({ field }) => field).sort();
     expect(fieldsOf(1)).toEqual([
@@ -131,6 +132,8 @@ describe("POST /core/users/batch", () => {
     expect(fieldsOf(10)).toEqual(["attributes"]);
     // Of all attributes together, before they are added one by one.
     expect(results[11]?.problems).toEqual([{ field: "attributes", reason: "must have at most 200 attributes" }]);
+    // The rules of passwords are checked when all fields can be read.
+    expect(fieldsOf(12)).toEqual(["enabled"]);
     expect(JSON.stringify(results)).not.toContain(hash);
   });
 

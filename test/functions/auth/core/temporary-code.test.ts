@@ -56,7 +56,7 @@ describe("POST /core/otpkeys/<prefix>/temporary-code", () => {
     auth.advance(hours(2));
     expect(await signIn({ otp: code })).toBe(401);
     expect(lastEvent()).toMatchObject({ otpOutcome: "code_expired" });
-    expect(await view()).toMatchObject({ enabled: false, temporary_code: { uses_left: 5 } });
+    expect(await view()).toMatchObject({ enabled: false, temporary_code: { uses_left: 0 } });
     expect(await signIn({})).toBe(401);
   });
 
