@@ -4,6 +4,7 @@ import { totpAlgorithms } from "../../../lib/auth/otpkeys/kinds/contract.ts";
 import { base32ToBytes } from "../../../lib/auth/otpkeys/kinds/encodings.ts";
 import { otpKindNames } from "../../../lib/auth/otpkeys/kinds/kinds.ts";
 import { type Caller, hasRole } from "../../../lib/platform/caller.ts";
+import type { Problem } from "../../../lib/platform/fault.ts";
 import {
   optionalFlag,
   optionalInput,
@@ -66,20 +67,12 @@ export const importFieldsId = "OtpKeyImport";
 export const importFields = fields
   .superRefine(
     (given, context) => {
-      const refuse = (path: string, message: string) => context.addIssue({ code: "custom", path: [path], message });
       const isRefused = (name: string) => context.issues.some(({ path }) => path?.[0] === name);
-      const { prefix, valid_from, valid_until, username, kind, ...ofKind } = given;
-      if (kind === undefined && !isRefused("kind") && Object.values(ofKind).some(value => value !== undefined))
-        refuse("kind", "is required");
-      if (given.secret_base32 !== undefined && !isRefused("secret_base32")) {
-        if (given.secret !== undefined) refuse("secret_base32", "must not be given together with secret");
-        if (kind === "yubico" || kind === "remote") refuse("secret_base32", "is not for this kind of key");
-      }
       const readable = Object.fromEntries(Object.entries(given).filter(([name]) => !isRefused(name)));
-      for (const { path, reason } of importProblems(toDraft(readable))) {
+      for (const { path, reason } of [...combinationProblems(given), ...importProblems(toDraft(readable))]) {
         // Both fields are the secret, which is then not missing.
         const isKnown = isRefused(path) || (path === "secret" && isRefused("secret_base32"));
-        if (!isKnown) refuse(path, reason);
+        if (!isKnown) context.addIssue({ code: "custom", path: [path], message: reason });
       }
     },
     { when: ({ value }) => typeof value === "object" && value !== null },
@@ -87,6 +80,19 @@ export const importFields = fields
   .meta({ id: importFieldsId });
 
 type ImportFields = z.output<typeof fields>;
+
+/** Returns the problems of fields that are not allowed together, or without another one. */
+function combinationProblems(given: ImportFields): readonly Problem[] {
+  const { prefix, valid_from, valid_until, username, kind, ...ofKind } = given;
+  const problems: Problem[] = [];
+  const isOfKind = Object.values(ofKind).some(value => value !== undefined);
+  if (kind === undefined && isOfKind) problems.push({ path: "kind", reason: "is required" });
+  if (given.secret_base32 === undefined) return problems;
+  const path = "secret_base32";
+  if (given.secret !== undefined) problems.push({ path, reason: "must not be given together with secret" });
+  if (kind === "yubico" || kind === "remote") problems.push({ path, reason: "is not for this kind of key" });
+  return problems;
+}
 
 /** Returns the part of an import that can be checked without the stored OTP key. */
 function toDraft(given: Partial<ImportFields>) {

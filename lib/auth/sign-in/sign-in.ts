@@ -59,7 +59,7 @@ export async function signIn(
   /** Of the OTP key by which the user is identified. */
   let prefix: string | undefined;
   const audit = (event: AuditEvent) =>
-    auditSignIn(given, who, { ...event, isOnDevice: attempt.nameThrottle && true }, deps);
+    auditSignIn(given, who, { ...event, isOnDevice: attempt.nameThrottle === undefined ? undefined : true }, deps);
   try {
     const device = await deps.deviceTokens.open(deviceToken, deps.now(), deps.rules.deviceMs);
     // Also for an attempt without a password, so that it makes the same storage calls. The slot goes by who calls, not
@@ -70,7 +70,8 @@ export async function signIn(
 
     const identified = await identify(given, device, deps);
     const { named, throttle, nameThrottle } = identified;
-    Object.assign(attempt, { throttle, nameThrottle });
+    attempt.throttle = throttle;
+    attempt.nameThrottle = nameThrottle;
     who = identified.user;
     prefix = identified.holders?.key.value.prefix;
 

@@ -1,5 +1,5 @@
 import { type Instrumenter, type TracingContext, type TracingSpan, useInstrumenter } from "@azure/core-tracing";
-import { app } from "@azure/functions";
+import { app, type HttpRequest, type HttpResponseInit, type InvocationContext } from "@azure/functions";
 import { type ActiveSpanHandle, errorName, inTrace, type Labels, startSpan, type Tracer } from "../telemetry.ts";
 
 /**
@@ -11,22 +11,13 @@ export function traceInvocations(tracer: Tracer, flush: () => Promise<void>): vo
   app.setup({ capabilities: { WorkerOpenTelemetryEnabled: true } });
   app.hook.preInvocation(before => {
     const { functionHandler, invocationContext, inputs } = before;
-    const { functionName, options, traceContext } = invocationContext;
-    const { type, route = functionName } = options.trigger as unknown as { type: string; route?: string };
-    const isTimer = type !== "httpTrigger";
-    const method = (inputs[0] as { readonly method?: string } | undefined)?.method ?? "";
-    // The template of the route, never the URL.
-    const name = isTimer ? `timer ${functionName}` : `${method} /${route}`;
-    const ofCall = isTimer ? {} : { "http.request.method": method, "http.route": `/${route}` };
-    const labels = { "faas.name": functionName, ...ofCall };
+    const { isTimer, name, labels } = describeInvocation(invocationContext, inputs[0]);
+    const traceParent = invocationContext.traceContext?.traceParent;
     before.functionHandler = async (...args: Parameters<typeof functionHandler>) => {
       try {
-        return await inTrace(tracer, { name, labels, traceParent: traceContext?.traceParent }, async span => {
+        return await inTrace(tracer, { name, labels, traceParent }, async span => {
           const result: unknown = await functionHandler(...args);
-          const { status } = (result ?? {}) as { readonly status?: unknown };
-          if (typeof status === "number") span.label({ "http.response.status_code": status });
-          // A refusal is no failure.
-          if (typeof status === "number" && status >= 500) span.end(String(status));
+          recordStatus(span, result);
           return result;
         });
       } finally {
@@ -34,6 +25,24 @@ export function traceInvocations(tracer: Tracer, flush: () => Promise<void>): vo
       }
     };
   });
+}
+
+/** Returns the name and the labels of the span of an invocation: the template of its route, never the URL. */
+function describeInvocation({ functionName, options }: InvocationContext, input: unknown) {
+  const { type, route = functionName } = options.trigger as unknown as { type: string; route?: string };
+  if (type !== "httpTrigger")
+    return { isTimer: true, name: `timer ${functionName}`, labels: { "faas.name": functionName } };
+  const { method } = input as HttpRequest;
+  const labels = { "faas.name": functionName, "http.request.method": method, "http.route": `/${route}` };
+  return { isTimer: false, name: `${method} /${route}`, labels };
+}
+
+/** Records the status of a response. A refusal is no failure. */
+function recordStatus(span: ActiveSpanHandle, result: unknown): void {
+  const { status } = (result ?? {}) as HttpResponseInit;
+  if (status === undefined) return;
+  span.label({ "http.response.status_code": status });
+  if (status >= 500) span.end(String(status));
 }
 
 /**
