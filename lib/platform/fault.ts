@@ -43,7 +43,7 @@ export interface FaultDetails {
   readonly retryAfterSeconds?: number;
   /** Additional members of the API's error body, by their wire names. */
   readonly data?: Readonly<Record<string, unknown>>;
-  /** Reason code of a 401, 403 or 503. It is logged and never sent. */
+  /** Reason code of a 401, 403, 429 or 503. It is logged and never sent. */
   readonly reason?: string;
   /** The refused caller, if its token is genuine. It is logged and never sent. */
   readonly caller?: Caller;

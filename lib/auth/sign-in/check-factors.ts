@@ -34,9 +34,9 @@ export interface SignInFacts {
 
 /**
  * Checks both factors: the password first, because a wrong OTP counts only together with a right password. Without an
- * OTP reads the user's OTP keys while the password is hashed.
- * @param on `named` is a text for a read of what cannot exist, `attempt` for a dummy write; `hashSlot` is released
- * before the OTP is checked, which can take long at a validation server
+ * OTP reads the user's OTP keys while the password is hashed. `hashSlot` is released before the OTP is checked, which
+ * can take long at a validation server. For the same timing of every attempt, `named` is a text for a read of what
+ * cannot exist, and `attempt` is for a dummy write.
  */
 export async function checkFactors(
   { password, passwordCode, otp }: Credentials,

@@ -42,8 +42,11 @@ export async function saveExpiring(
   return etag;
 }
 
-/** Whether a row was removed, stays, or was changed by another writer meanwhile: then the next run looks again. */
-type Processed = "removed" | "stays" | "changed";
+/**
+ * Whether a row was removed, there is nothing more to do at its index row, or another writer changed it meanwhile: then
+ * the next run looks again.
+ */
+type Processed = "removed" | "done" | "changed";
 
 /**
  * Processes the rows of a queue whose hour has passed, and removes those that are done with. Returns the number of
@@ -63,7 +66,7 @@ export async function cleanUpQueue(
     const page: RowPage = await expiry.queryPage(range, { top: 1000, continuation });
     const results = await mapConcurrently(page.rows, row => readOrLog(log, () => process(row)));
     removed += results.filter(result => result === "removed").length;
-    const processed = page.rows.filter((_, index) => results[index] === "removed" || results[index] === "stays");
+    const processed = page.rows.filter((_, index) => results[index] === "removed" || results[index] === "done");
     await removeRows(expiry, processed);
     ({ continuation } = page);
   } while (continuation !== undefined);
@@ -74,10 +77,10 @@ export async function cleanUpQueue(
 export async function removeExpired(tables: AuthTables, queue: Expiring, indexRow: Row): Promise<Processed> {
   const pointed = expiryColumns.fromRow(indexRow);
   const row = await tables[queue].get(pointed.partition, pointed.row);
-  if (row === undefined) return "stays";
+  if (row === undefined) return "done";
   const { partitionKey, rowKey, etag } = row;
   const ends = parseRow(queue, row, storedInstant, row.ends);
   if (ends <= tables.now()) return (await tables[queue].remove(partitionKey, rowKey, etag)) ? "removed" : "changed";
   await indexExpiry(tables, queue, { partitionKey, rowKey, ends });
-  return "stays";
+  return "done";
 }

@@ -24,10 +24,10 @@ const limits: ThrottleLimits = {
 const start: Instant = "2031-01-01T00:00:00.000Z";
 const at = (ms: number) => plus(start, ms);
 
-/** The throttle with one more place taken; fails where there is none. */
+/** The throttle with one more slot taken; fails where there is none. */
 function reserved(throttle: Throttle, id: string, now = start): Throttle {
   const next = reserve(throttle, id, now, limits);
-  if (next === undefined) throw new Error("there is no place");
+  if (next === undefined) throw new Error("there is no slot");
   return next;
 }
 const ended =
@@ -75,7 +75,7 @@ describe("failures of a username", () => {
     expect(outcome(throttle, at(seconds(wait)))).toBe("reserved");
   });
 
-  it("after a wait there is one place, and a failure in it makes the next wait longer", () => {
+  it("after a wait there is one slot, and a failure in it makes the next wait longer", () => {
     const later = at(seconds(30));
     const throttle = reserved(failedTimes(10), "a", later);
     expect(outcome(throttle, later)).toBe("busy");
@@ -131,7 +131,7 @@ describe("a reservation", () => {
     expect(withdrawn(reserved(failedTimes(9), "a"), "a")).toEqual(failedTimes(9));
   });
 
-  it("makes a further attempt wait for a place where reservations and failures fill all ten", () => {
+  it("makes a further attempt wait for a slot where reservations and failures fill all ten", () => {
     let throttle = failedTimes(4);
     for (let n = 1; n <= 6; n += 1) throttle = reserved(throttle, `a${n}`);
     expect(outcome(throttle)).toBe("busy");
