@@ -71,10 +71,11 @@ export const importOtpkeys = endpoint({
   summary: "Import up to 100 otpkeys with their secrets",
   description:
     "Imports a list of OTP keys. Send it as JSON. Each element has the fields of `POST /otpkeys`, with the same rules, " +
-    "and is imported completely or not at all. The response is 200, with the result of each element in the order of " +
-    "the list; an element that is refused does not stop the others. If several elements have one prefix, only the " +
-    "first counts. After a 503, or without a response, some OTP keys may be imported: repeat the call with the same " +
-    "list. That completes it and imports nothing twice; OTP keys of the first call then have the status 200.",
+    "and is imported completely or not at all; a new OTP key whose user is deleted meanwhile has none. The response " +
+    "is 200, with the result of each element in the order of the list; an element that is refused does not stop the " +
+    "others. If several elements have one prefix, only the first counts. After a 503, or without a response, some OTP " +
+    "keys may be imported: repeat the call with the same list. That completes it and imports nothing twice; OTP keys " +
+    "of the first call then have the status 200.",
   body,
   answers: {
     200: {

@@ -11,7 +11,7 @@ import { assignExistingKey, newKey } from "./manage-otpkeys.ts";
 import { mergeImport } from "./merge-import.ts";
 import { hasSameValidity, logValiditySet } from "./otpkey-access.ts";
 
-interface Imported {
+interface ImportResult {
   readonly key: OtpKey;
   /** Whether there was no OTP key, or one without a secret. */
   readonly isNew: boolean;
@@ -31,7 +31,7 @@ export async function importKey(
   imported: ImportedKey,
   deps: AuthDeps,
   readOwned = ownedReader(deps),
-): Promise<Imported> {
+): Promise<ImportResult> {
   const { prefix, kind, owner, validity } = imported;
   const owned = owner && (await readOwned(owner));
   const { secret, parameters } = prepareImport(imported, owned);
@@ -97,16 +97,17 @@ const concurrency = 16;
 
 /**
  * Imports up to 100 OTP keys of different prefixes, and refuses those with problems. Results have the order of the
- * keys; a Fault: nothing of the OTP key was imported. A repeated call completes what an earlier one began.
+ * keys. With a Fault nothing of the OTP key was imported, but a new key may exist without its user if that one was
+ * deleted or full meanwhile. A repeated call completes what an earlier one began.
  * Throws Fault `unavailable` if storage or vault is away; some keys may be imported then.
  */
 export async function importKeys(
   keys: readonly ImportedKey[],
   deps: AuthDeps,
-): Promise<readonly (Pick<Imported, "isNew"> | Fault)[]> {
+): Promise<readonly (Pick<ImportResult, "isNew"> | Fault)[]> {
   const batch = createBatch(deps.log);
   const readOwned = ownedReader(deps);
-  const results: (Pick<Imported, "isNew"> | Fault)[] = [];
+  const results: (Pick<ImportResult, "isNew"> | Fault)[] = [];
   // One after another for each user: all assignments of a user change one row, so that they would have conflicts.
   const groups = Map.groupBy(keys.entries(), ([, { owner, prefix }]) => owner?.folded ?? `/${prefix}`);
   await pLimit(concurrency).map(groups.values(), async group => {

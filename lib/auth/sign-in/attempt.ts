@@ -30,18 +30,18 @@ export interface Attempt {
    * Whether it may have a slot: set before the write that reserves it, whose response may be lost, and true until the
    * throttle is read again without it.
    */
-  hasSlot: boolean;
+  mayHaveSlot: boolean;
   /** The address against which it is counted, and the start of the window. */
   address?: { readonly group: string; readonly since: Instant } | undefined;
 }
 
 export const newAttempt = ({ random }: Pick<AuthDeps, "random">): Attempt => ({
   id: Buffer.from(random(12)).toString("base64url"),
-  hasSlot: false,
+  mayHaveSlot: false,
 });
 
 /**
- * Counts an attempt against its caller's address before any other work, so that an address over its limit costs no more
+ * Counts an attempt against its caller's address before any other storage call, so that an address over its limit costs no more
  * than one read. Does nothing if addresses are not limited, if this one is on the allow-list, or if it is unknown.
  * Throws Fault `throttled` while the address must wait, or if too many attempts of it are counted at once.
  */
@@ -76,7 +76,7 @@ export async function reserveSlot<T>(attempt: Attempt, read: () => Promise<T>, d
       const reading = read();
       // If the reservation fails, this is never awaited: its rejection must not end the process.
       reading.catch(() => {});
-      attempt.hasSlot = true;
+      attempt.mayHaveSlot = true;
       if (await save(attempt, next, deps)) return reading;
     }
     // Pauses are random and grow: hundreds of attempts at one username must not occupy the storage account. The last
@@ -102,24 +102,24 @@ async function save(attempt: Attempt, next: Throttle, { throttles, users, rules 
   return saved !== undefined;
 }
 
-/** Writes the throttle unchanged, which takes the time of a real write. */
+/** Writes the throttle unchanged, which takes the time of a real write. Without a throttle does a read. */
 export const padTiming = (attempt: Attempt, deps: AuthDeps): Promise<unknown> => save(attempt, stateOf(attempt), deps);
 
 async function readAgain(attempt: Attempt, deps: AuthDeps): Promise<void> {
   if (attempt.throttle === undefined) return;
   attempt.throttle = await readThrottle(attempt.throttle.key, deps);
-  attempt.hasSlot = attempt.throttle.value.reservations.some(({ id }) => id === attempt.id);
+  attempt.mayHaveSlot = attempt.throttle.value.reservations.some(({ id }) => id === attempt.id);
 }
 
 /** Writes the end of an attempt into its throttle. Keeps what other attempts have written in the meantime. */
-async function releaseSlot(attempt: Attempt, end: AttemptEnd, deps: AuthDeps): Promise<void> {
+async function writeEnd(attempt: Attempt, end: AttemptEnd, deps: AuthDeps): Promise<void> {
   const ownerId = attempt.throttle?.ownerId;
   const ended = () => endAttempt(stateOf(attempt), attempt.id, end, deps.now(), deps.rules.throttle);
   while (!(await save(attempt, ended(), deps))) {
     await readAgain(attempt, deps);
     // The name has another owner, or none any more, whose throttle has nothing of this attempt.
     if (attempt.throttle?.ownerId !== ownerId) return;
-    if (end.counts === "nothing" && !attempt.hasSlot) return;
+    if (end.counts === "nothing" && !attempt.mayHaveSlot) return;
   }
 }
 
@@ -130,7 +130,7 @@ async function releaseSlot(attempt: Attempt, end: AttemptEnd, deps: AuthDeps): P
  */
 export async function concludeAttempt(attempt: Attempt, end: AttemptEnd, deps: AuthDeps): Promise<void> {
   await Promise.all([
-    releaseSlot(attempt, end, deps),
+    writeEnd(attempt, end, deps),
     end.counts === "success" && warnOnError("address_not_uncounted", uncountAddress(attempt, deps), deps),
     attempt.nameThrottle && end.refusal && recordRefusalOnName(attempt.nameThrottle, end.refusal, deps),
   ]);
@@ -154,20 +154,23 @@ export interface Outcome {
 }
 
 /**
- * Ends an attempt that failed with an error: no credential was found wrong, so it does not count. Returns its outcome:
- * refused if it was throttled, else undecided.
+ * Ends an attempt that failed with an error: the caller learned nothing about a credential, so it does not count.
+ * Returns its outcome.
  */
 export async function withdraw(error: unknown, attempt: Attempt, deps: AuthDeps): Promise<Outcome> {
   const outcome = outcomeOfError(error);
   const nothing = { counts: "nothing" } as const;
   await Promise.all([
-    attempt.hasSlot && warnOnError("attempt_not_withdrawn", releaseSlot(attempt, nothing, deps), deps),
+    attempt.mayHaveSlot && warnOnError("attempt_not_withdrawn", writeEnd(attempt, nothing, deps), deps),
     outcome.outcome === "undecided" && warnOnError("address_not_uncounted", uncountAddress(attempt, deps), deps),
   ]);
   return outcome;
 }
 
-/** Returns the outcome of an authentication that failed with an error: refused if it was throttled, else undecided. */
+/**
+ * Returns the outcome of an authentication that failed with an error: `refused` while the username or address must
+ * wait, else `undecided`, also if no slot was free or the host is overloaded.
+ */
 export function outcomeOfError(error: unknown): Outcome {
   const { kind, reason } = error instanceof Fault ? error : { kind: "internal", reason: undefined };
   if (reason === "busy" || reason === "overloaded") return { outcome: "undecided", reason };
