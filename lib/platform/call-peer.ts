@@ -4,7 +4,6 @@ import { hasSentNothing, systemError } from "./connection-error.ts";
 import { kindOfStatus, PeerFailure, type PeerFailureKind, traceCall } from "./peer-failure.ts";
 import { readRetryAfter, requestIdIn } from "./response-headers.ts";
 import type { ActiveSpanHandle } from "./telemetry.ts";
-import { plainText } from "./text.ts";
 import type { Instant, Now } from "./time.ts";
 
 export type Fetch = typeof globalThis.fetch;
@@ -128,10 +127,8 @@ async function callOnce<T>(
 
   if (!response.ok) {
     const retryAfterSeconds = readRetryAfter(response.headers.get("retry-after"), access.now);
-    const error = access.errorOf?.(jsonOf(text));
-    const kind = kindOfStatus(status, retryAfterSeconds);
-    const isOfProxy = kind === "missing" && plainText(error?.code) === undefined;
-    throw failed(isOfProxy ? "unreachable" : kind, { status, retryAfterSeconds, ...error, peerRequestId });
+    const details = { status, retryAfterSeconds, ...access.errorOf?.(jsonOf(text)), peerRequestId };
+    throw failed(kindOfStatus(status, details), details);
   }
   if (request.status !== undefined && status !== request.status)
     throw failed("unanswered", { status, detail: `The response must have status ${request.status}.`, peerRequestId });

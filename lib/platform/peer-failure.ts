@@ -4,7 +4,8 @@ import { plainText } from "./text.ts";
 
 /**
  * The kinds of failed calls, by what may be done next:
- * - `unreachable`: the peer received nothing: no connection was made, or a 404 is not the peer's own but a proxy's
+ * - `unreachable`: no connection was made, so the peer received nothing; or a 404 without the peer's own error code:
+ *   most likely a proxy's, and no proof that the peer received nothing
  * - `unanswered`: the peer may have done the work (time-out, connection lost after the first byte, 3xx, 408, 5xx,
  *   unreadable 2xx)
  * - `throttled`: 429, or 503 with Retry-After: try again later. After a 503 the work may be done (`mayBeDone`)
@@ -97,11 +98,15 @@ function outcomeOf(ended: Result<unknown>): string {
 /**
  * Returns the failure kind of a non-2xx status (see `PeerFailureKind`). 5xx and 408 are `unanswered`: a gateway may
  * send them after the peer did the work.
+ * @param code the peer's own error code
  */
-export function kindOfStatus(status: number, retryAfterSeconds: number | undefined): PeerFailureKind {
+export function kindOfStatus(
+  status: number,
+  { retryAfterSeconds, code }: Pick<PeerFailureDetails, "retryAfterSeconds" | "code">,
+): PeerFailureKind {
   if (status === 429 || (status === 503 && retryAfterSeconds !== undefined)) return "throttled";
   if (status === 401 || status === 403) return "unauthorized";
-  if (status === 404) return "missing";
+  if (status === 404) return plainText(code) === undefined ? "unreachable" : "missing";
   if (status === 408) return "unanswered";
   return status >= 400 && status < 500 ? "refused" : "unanswered";
 }

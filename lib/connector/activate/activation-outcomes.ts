@@ -76,7 +76,7 @@ export async function afterFailure(
   deps.log.warn("activation_failed", { keyId: key.id, index, error: failure });
   const reason = failure.detail ?? failure.message;
   if (isRepairable(failure)) {
-    // A 404 that is not the IdP's own does not say what became of the call.
+    // A 404 without the IdP's own error code does not say what became of the call.
     const mayBeDone = wasTried || failure.mayBeDone || failure.status === 404;
     return retryLater(index, { lastError: reason, retryAfterSeconds: failure.retryAfterSeconds, mayBeDone }, deps);
   }

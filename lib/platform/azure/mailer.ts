@@ -67,7 +67,7 @@ export function openMailer(options: MailOptions): Mailer {
         const { status, body } = await call("status", emptyMessage, { resumeFrom });
         const code = errorCode(body?.error?.code);
         // Without the service's error code the 404 may be a proxy's, and the email may be sent already.
-        if (status === 404 && code === undefined) throw new PeerFailure("mail", "status", "missing", { status });
+        if (status === 404 && code === undefined) throw new PeerFailure("mail", "status", "unreachable", { status });
         if (status === 404) return { status: "unknown" };
         const state = statuses[String(body?.status)];
         if (state === undefined) throw new PeerFailure("mail", "status", "unanswered", { status });
@@ -170,7 +170,7 @@ function toFailure(operation: string, error: unknown, now: Now): PeerFailure {
   const retryAfterSeconds = readRetryAfter(response?.headers.get("retry-after"), now);
   // Without text and cause, because the service quotes recipients' addresses (G10).
   const details = { status, retryAfterSeconds, code: errorCode(error.code) };
-  return new PeerFailure("mail", operation, kindOfStatus(status, retryAfterSeconds), details);
+  return new PeerFailure("mail", operation, kindOfStatus(status, details), details);
 }
 
 /** The SDK's error has the code and message of the system's error, but not its system call. */

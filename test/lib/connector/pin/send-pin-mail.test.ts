@@ -333,7 +333,7 @@ describe("a PIN email that is refused", () => {
     const { connector, to, errorMessage } = await ready();
     failing({ kind: "refuse", status: 404, body: { error: { code: to, message: "" } } });
     await connector.runCredentials();
-    expect(await errorMessage()).toBe("The PIN email was not accepted: missing.");
+    expect(await errorMessage()).toBe("The mail service did not confirm the PIN email.");
     expect(connector.lines.join()).not.toContain(to);
   });
 });
@@ -545,6 +545,19 @@ describe("a PIN email that is not answered", () => {
       await connector.runCredentials();
       expect((await connector.keyRow(requestId)).mail.triedAt).toBeDefined();
     }
+  });
+
+  test("by a 404 of a proxy stops mailing after three, and is looked up before it is sent again", async () => {
+    const { connector, to } = await ready({}, orderBody([1, 1, 1, 1]));
+    failing({ kind: "nonsense", status: 404, phase: "after", times: 3 });
+    await connector.runCredentials();
+    expect(sends()).toBe(3);
+    expect(connector.events("peer_stopped")).toMatchObject([{ peer: "mail service" }]);
+    for (let run = 0; run < 2; run++) {
+      connector.advance(minutes(1));
+      await connector.runCredentials("timer");
+    }
+    expect([sends(), mailsTo(to).length]).toEqual([4, 4]);
   });
 
   test("since its host died is looked up before anything is sent", async () => {

@@ -205,10 +205,10 @@ describe("the look-up of an operation", () => {
       expect(await mailer.status(mail.operationId)).toEqual({ status: "failed" });
       service.fail({ kind: "refuse", status: 404, body: { error: { code, message: "y" } }, times: 2 });
       expect(await mailer.send(pinMail()).catch((reason: PeerFailure) => reason)).toMatchObject({
-        kind: "missing",
+        kind: "unreachable",
         code: undefined,
       });
-      await expect(mailer.status(randomUUID())).rejects.toMatchObject({ kind: "missing", code: undefined });
+      await expect(mailer.status(randomUUID())).rejects.toMatchObject({ kind: "unreachable", code: undefined });
     },
   );
 
@@ -219,7 +219,7 @@ describe("the look-up of an operation", () => {
     ["unanswered", { kind: "refuse", status: 200, body: { id: "x", status: "Lost" } }],
     ["throttled", { kind: "throttle", retryAfter: 1 }],
     ["unauthorized", { kind: "refuse", status: 403 }],
-    ["missing", { kind: "nonsense", status: 404 }],
+    ["unreachable", { kind: "nonsense", status: 404 }],
   ] as const)("that fails is %s (%j), not a failed mail", async (kind, rule) => {
     service.fail(rule);
     await expect(mailer.status(randomUUID())).rejects.toMatchObject({ name: "PeerFailure", kind });
