@@ -1,5 +1,5 @@
 import type { PeerAccess, PeerTools } from "../../platform/call-peer.ts";
-import { PeerFailure } from "../../platform/peer-failure.ts";
+import { orFailure, PeerFailure } from "../../platform/peer-failure.ts";
 import { trimEnd } from "../../platform/text.ts";
 import type { Instant } from "../../platform/time.ts";
 import { deliveryService } from "../model/peer-names.ts";
@@ -55,12 +55,15 @@ export function connectDelivery({ token, baseUrl, signJwksUrl, transportJwksUrl,
      * Orders a shipment with exactly one call, because an order cannot be undone. After `unanswered` the shipment may
      * exist. If the call cannot start by `notAfter`, it is not made and fails as `unreachable`.
      */
-    createShipment: (order: DeliveryOrder, { notAfter }: { readonly notAfter?: Instant } = {}) =>
-      operate(undefined, async ({ send }) => {
-        const request = { operation: "create shipment", method: "POST", url: shipments, notAfter } as const;
-        const created = await send({ ...request, body: shipmentBody(order), response: createdShipment });
-        return { shipmentId: created.shipment_id };
-      }),
+    async createShipment(order: DeliveryOrder, { notAfter }: { readonly notAfter?: Instant } = {}) {
+      const request = { operation: "create shipment", method: "POST", url: shipments, notAfter } as const;
+      // The failure is not thrown inside: after a 401 the call would be made again with a new token.
+      const created = await operate(undefined, ({ send }) =>
+        orFailure(send({ ...request, body: shipmentBody(order), response: createdShipment })),
+      );
+      if (created instanceof PeerFailure) throw created;
+      return { shipmentId: created.shipment_id };
+    },
 
     getShipment: (shipmentId: string): Promise<DeliveryShipment> =>
       operate(undefined, ({ get }) => {

@@ -228,6 +228,20 @@ describe("an order", () => {
     expect(await service.shipments()).toHaveLength(kind === "throttled" ? 0 : 1);
   });
 
+  test("is sent once also if its token is refused and the vault has another one by then", async () => {
+    const { order } = await newOrder();
+    const tokens = ["former", token];
+    const slow = connect({
+      token: async () => tokens.shift() ?? token,
+      fetch: (...call) => {
+        tools.advance(10_000);
+        return tools.fetch(...call);
+      },
+    });
+    expect(await failureOf(slow.createShipment(order))).toMatchObject({ kind: "unauthorized", status: 401 });
+    expect(orders()).toBe(1);
+  });
+
   test.each(["", "../other", "a/b", ".", "x".repeat(129), 7, null])(
     "answered with an id that cannot be one is unanswered: %j",
     async shipment_id => {
