@@ -1,6 +1,6 @@
 import { orFailure, PeerFailure } from "../../platform/peer-failure.ts";
 import { measure } from "../../platform/telemetry.ts";
-import { between, plus } from "../../platform/time.ts";
+import { between, type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { firstAttempt, postpone } from "../model/retry.ts";
 import { isLeasedByAnother, isPastDeadline, isStaleRow, newLease, type Run } from "../runs/run.ts";
@@ -18,7 +18,7 @@ import {
 import type { DueEvents } from "./event-rows.table.ts";
 import { type EventSink, failureText } from "./event-sink.ts";
 import type { EventStore } from "./events.table.ts";
-import { changesBy, gone, type SinkState } from "./sink-state.table.ts";
+import { gone, recordPause } from "./sink-state.table.ts";
 
 /** What the delivery of events depends on. */
 export interface EventDeps extends Pick<ConnectorDeps, "intervals" | "now" | "random" | "log"> {
@@ -35,8 +35,7 @@ export interface SinkRun {
   readonly counts: { delivered: number; failed: number; givenUp: number; deferred: number };
   /** Failed calls in a row. */
   failures: number;
-  /** What the failed calls change in the state of the sink. */
-  changes: SinkState;
+  lastFailure?: { readonly at: Instant; readonly message: string };
   /** Set when the run makes no more calls to the sink. */
   isStopped: boolean;
 }
@@ -89,9 +88,9 @@ async function sendOpen(
   requestId: string,
   loaded: LoadedEvents,
   sinkRun: SinkRun,
-  { events, ...deps }: EventDeps,
+  deps: EventDeps,
 ): Promise<EventDelivery | undefined> {
-  const { now, intervals } = deps;
+  const { events, now, intervals } = deps;
   const { sink, run } = sinkRun;
   const before = loaded.deliveries.get(sink.number);
   const { value: found } = before ?? { value: nothingDone };
@@ -119,7 +118,7 @@ async function sendEvent(
   event: RequestEvent,
   delivery: EventDelivery,
   sinkRun: SinkRun,
-  deps: Omit<EventDeps, "events">,
+  deps: EventDeps,
 ): Promise<{ readonly delivery: EventDelivery; readonly goesOn: boolean }> {
   const { sink, signal, counts } = sinkRun;
   const { now, intervals, log } = deps;
@@ -133,6 +132,7 @@ async function sendEvent(
   }
   if (signal?.aborted === true && failure.status === undefined) return { delivery, goesOn: false };
   noteFailure(failure, sinkRun, deps);
+  await recordPause(failure, sink, deps);
   if (failure.status === gone) return { delivery, goesOn: false };
 
   const ageMs = between(event.at, now());
@@ -158,7 +158,7 @@ async function sendEvent(
 function noteFailure(failure: PeerFailure, sinkRun: SinkRun, { now }: Pick<EventDeps, "now">): void {
   const { status, kind } = failure;
   sinkRun.failures++;
-  sinkRun.changes = { ...sinkRun.changes, ...changesBy(failure, sinkRun.sink, now()) };
+  sinkRun.lastFailure = { at: now(), message: failureText(failure) };
   const isAway = status === undefined || status === gone || kind === "throttled";
   const limit = status !== undefined && status < 500 ? maxRefusals : maxFailures;
   if (isAway || sinkRun.failures >= limit) sinkRun.isStopped = true;

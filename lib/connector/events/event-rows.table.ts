@@ -103,13 +103,13 @@ export function dueEvents(tables: Tables, { now, log }: { readonly now: Now; rea
       await table.remove(partitionOf(due.sink), rowKeyOf(due));
     },
 
-    /** Returns the events of a sink that are due until a time, the oldest first. @param limit of read rows */
+    /** Returns the events of a sink that are due until a time, the oldest first. Rows that cannot be read are left out. */
     async until(sink: number, until: Instant, limit: number): Promise<readonly DueEvents[]> {
       const found: DueEvents[] = [];
-      for await (const row of table.query({ partitionKey: partitionOf(sink), before: `${until}~` }, { limit })) {
+      for await (const row of table.query({ partitionKey: partitionOf(sink), before: `${until}~` })) {
         const at = row.rowKey.split("_")[0] ?? "";
         const due = await readOrLog(log, () => dueEventColumns.fromRow(row, { sink, at }));
-        if (due !== undefined) found.push(due);
+        if (due !== undefined && found.push(due) === limit) break;
       }
       return found;
     },

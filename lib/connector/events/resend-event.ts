@@ -9,7 +9,7 @@ import { cloudEventOf } from "./cloud-event.ts";
 import type { EventDeps } from "./deliver-events.ts";
 import { eventId, withDelivered } from "./event.ts";
 import { type EventSink, failureText } from "./event-sink.ts";
-import { changesBy, recordCalls, sinkStatus } from "./sink-state.table.ts";
+import { recordCalls, recordPause, sinkStatus } from "./sink-state.table.ts";
 
 /** Returns a sink and its status. Throws Fault: `not_found` for an unknown one, `conflict` if it answered 410. */
 export async function findSink(
@@ -82,9 +82,10 @@ export const resendEvent = (
       delivered: isAccepted,
       ...(problem !== undefined && { problem }),
     });
+    if (!isAccepted) await recordPause(failure, sink, deps);
     const after = isAccepted ? withDelivered(delivery, event, at) : delivery;
     await events.saveDelivery(requestId, number, leased, after);
-    const changes = isAccepted ? {} : changesBy(failure, sink, at);
-    await recordCalls(number, { failures: isAccepted ? 0 : 1, isAccepted, changes }, deps);
+    const lastFailure = problem === undefined ? undefined : { at, message: problem };
+    await recordCalls(number, { failures: isAccepted ? 0 : 1, isAccepted, lastFailure }, deps);
     return problem === undefined ? { deliveredAt: at } : { problem };
   });

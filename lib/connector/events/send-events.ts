@@ -60,7 +60,7 @@ async function sendToSink(sink: EventSink, deps: EventDeps, signal: AbortSignal 
   const { number } = sink;
   const run = { ...startRun("timer", deps), endsAt: plus(now(), budgetMs) };
   const counts = { delivered: 0, failed: 0, givenUp: 0, deferred: 0 };
-  const sinkRun: SinkRun = { sink, run, signal, counts, failures: 0, changes: {}, isStopped: false };
+  const sinkRun: SinkRun = { sink, run, signal, counts, failures: 0, isStopped: false };
   let hasFailed = false;
   const logFailure = (error: unknown) => {
     if (!hasFailed) log.error("event_sink_failed", { sink: number, error });
@@ -78,19 +78,23 @@ async function sendToSink(sink: EventSink, deps: EventDeps, signal: AbortSignal 
     const visits = [...byRequest].map(([requestId, entries]) =>
       limit(async () => {
         if (hasEnded(sinkRun, deps)) return void counts.deferred++;
-        const deliver = () => deliverEvents(requestId, entries, sinkRun, deps);
-        const goOn = (error: unknown) => logAndContinue(error, { sink: number, run: run.owner }, deps);
-        await withLogFields({ credentialRequestId: requestId }, () => deliver().catch(goOn)).catch(error => {
+        try {
+          await withLogFields({ credentialRequestId: requestId }, () =>
+            deliverEvents(requestId, entries, sinkRun, deps).catch(error =>
+              logAndContinue(error, { sink: number, run: run.owner }, deps),
+            ),
+          );
+        } catch (error) {
           // Unavailable storage ends the run, but not before the calls to the sink that were made.
           sinkRun.isStopped = true;
           counts.deferred++;
           logFailure(error);
-        });
+        }
       }),
     );
     await Promise.all(visits);
     // Runs in which all is well, and was, call no storage.
-    if (sinkRun.changes.failure !== undefined || (counts.delivered > 0 && (state.failure?.attempts ?? 0) > 0))
+    if (sinkRun.lastFailure !== undefined || (counts.delivered > 0 && (state.failure?.attempts ?? 0) > 0))
       await recordCalls(number, { ...sinkRun, isAccepted: counts.delivered > 0 }, deps);
   } catch (error) {
     logFailure(error);

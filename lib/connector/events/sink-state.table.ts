@@ -4,10 +4,10 @@ import type { PeerFailure } from "../../platform/peer-failure.ts";
 import { conflict, type Immutable, retryOnConflict, storedInstant } from "../../platform/stored.ts";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
 import type { Tables } from "../../platform/tables/tables.ts";
-import { type Instant, plus } from "../../platform/time.ts";
+import { type Instant, type Now, plus } from "../../platform/time.ts";
 import { dueTable } from "../storage/due-index.table.ts";
 import { schemaVersion } from "../storage/request-rows.table.ts";
-import { type EventSink, failureText } from "./event-sink.ts";
+import type { EventSink } from "./event-sink.ts";
 
 const stateSchema = () =>
   z.object({
@@ -19,7 +19,7 @@ const stateSchema = () =>
     failure: z.object({ at: storedInstant, message: z.string(), attempts: z.int().nonnegative() }).exactOptional(),
   });
 /** The state of a sink, over all requests. */
-export type SinkState = Immutable<z.output<ReturnType<typeof stateSchema>>>;
+type SinkState = Immutable<z.output<ReturnType<typeof stateSchema>>>;
 
 export const sinkColumns = rowColumns<SinkState>({ kind: "event sink", version: schemaVersion }, stateSchema);
 
@@ -58,14 +58,26 @@ export function sinkStatus({ stopped, notBefore }: SinkState, { address }: Pick<
   return { state: "active" } as const;
 }
 
-/** Returns what a failed call changes in the state of its sink. */
-export function changesBy(failure: PeerFailure, { address }: Pick<EventSink, "address">, now: Instant): SinkState {
-  const { kind, status, retryAfterSeconds: wait } = failure;
-  return {
-    failure: { at: now, message: failureText(failure), attempts: 1 },
-    ...(status === gone && { stopped: { at: now, address } }),
-    ...(kind === "throttled" && wait !== undefined && { notBefore: plus(now, wait * 1000) }),
+interface StateDeps {
+  readonly events: Pick<ReturnType<typeof sinkStates>, "changeSinkState">;
+  readonly now: Now;
+  readonly log: Log;
+}
+
+/** Stores at once that a sink is not to be called, if its answer says so: other hosts call it too. */
+export async function recordPause(
+  { kind, status, retryAfterSeconds }: PeerFailure,
+  { number, address }: Pick<EventSink, "number" | "address">,
+  { events, now, log }: StateDeps,
+): Promise<void> {
+  const pause: SinkState = {
+    ...(status === gone && { stopped: { at: now(), address } }),
+    ...(kind === "throttled" &&
+      retryAfterSeconds !== undefined && { notBefore: plus(now(), retryAfterSeconds * 1000) }),
   };
+  if (Object.keys(pause).length === 0) return;
+  await events.changeSinkState(number, before => ({ ...before, ...pause }));
+  if (pause.stopped !== undefined) log.error("event_sink_stopped", { sink: number });
 }
 
 /** Some calls to a sink. */
@@ -73,21 +85,19 @@ interface Calls {
   /** How many failed; if one was accepted, since then. */
   readonly failures: number;
   readonly isAccepted: boolean;
-  /** What those that failed change. */
-  readonly changes: SinkState;
+  /** The last one that failed. */
+  readonly lastFailure?: Pick<NonNullable<SinkState["failure"]>, "at" | "message"> | undefined;
 }
 
-/** Stores the last failed call to a sink, how many have failed since it accepted one, and what it asked for. */
-export async function recordCalls(
+/** Stores the last failed call to a sink, and how many have failed since it accepted one. */
+export const recordCalls = (
   sink: number,
-  { failures, isAccepted, changes }: Calls,
-  { events, log }: { readonly events: Pick<ReturnType<typeof sinkStates>, "changeSinkState">; readonly log: Log },
-): Promise<void> {
-  await events.changeSinkState(sink, before => {
+  { failures, isAccepted, lastFailure }: Calls,
+  { events }: Pick<StateDeps, "events">,
+): Promise<void> =>
+  events.changeSinkState(sink, before => {
     const attempts = failures + (isAccepted ? 0 : (before.failure?.attempts ?? 0));
-    const failure = changes.failure ?? before.failure;
-    if (failure === undefined || (changes.failure === undefined && failure.attempts === attempts)) return before;
-    return { ...before, ...changes, failure: { ...failure, attempts } };
+    const failure = lastFailure ?? before.failure;
+    if (failure === undefined || (lastFailure === undefined && before.failure?.attempts === attempts)) return before;
+    return { ...before, failure: { ...failure, attempts } };
   });
-  if (changes.stopped !== undefined) log.error("event_sink_stopped", { sink });
-}

@@ -86,20 +86,31 @@ test("shows a failed attempt at the sink, and that the sink gets events again af
   expect(await shown()).toEqual({ ...failure, failed_attempts: 0 });
 });
 
+/** Sends an event again. The result of the delivery cannot be written. */
+async function resendWithoutResult({ context }: TestConnector, event: { requestId: string; eventId: string }) {
+  let writes = 0;
+  const saveDelivery: typeof context.events.saveDelivery = async (...given) => {
+    writes += 1;
+    if (writes > 1) throw new Fault("unavailable", "no storage");
+    return context.events.saveDelivery(...given);
+  };
+  const resend = resendEvent({ ...event, sink: 1 }, { ...context, events: { ...context.events, saveDelivery } });
+  await expect(resend).rejects.toMatchObject({ kind: "unavailable" });
+}
+
+test.each([
+  ["410", { kind: "refuse", status: 410 }, "stopped"],
+  ["429", { kind: "throttle", retryAfter: 600 }, "notBefore"],
+] as const)("stores that the sink answered %s before the result of the delivery", async (_, fault, what) => {
+  const { connector, requestId, eventId } = await ordered();
+  one.fail(fault);
+  await resendWithoutResult(connector, { requestId, eventId });
+  expect(await connector.context.events.sinkState(1)).toHaveProperty(what);
+});
+
 test("logs the repeated delivery also if storage becomes unavailable after it", async () => {
   const { connector, requestId, eventId } = await ordered();
-  const { events } = connector.context;
-  let writes = 0;
-  const failing: typeof events = {
-    ...events,
-    saveDelivery: async (...given) => {
-      writes += 1;
-      if (writes > 1) throw new Fault("unavailable", "no storage");
-      return events.saveDelivery(...given);
-    },
-  };
-  const resend = resendEvent({ requestId, eventId, sink: 1 }, { ...connector.context, events: failing });
-  await expect(resend).rejects.toMatchObject({ kind: "unavailable" });
+  await resendWithoutResult(connector, { requestId, eventId });
   expect(idsAt(one)).toEqual([eventId, eventId]);
   expect(connector.events("event_resent")).toMatchObject([
     { credentialRequestId: requestId, eventId, delivered: true },

@@ -1,13 +1,13 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
 import { eraseRecipient } from "../../../../lib/connector/cancel/erase-recipient.ts";
 import { readEvents } from "../../../../lib/connector/events/read-events.ts";
 import { sendEventsAfterJob } from "../../../../lib/connector/events/send-events.ts";
-import { changesBy, recordCalls } from "../../../../lib/connector/events/sink-state.table.ts";
+import { recordPause } from "../../../../lib/connector/events/sink-state.table.ts";
 import type { EventType } from "../../../../lib/connector/model/states.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
 import { PeerFailure } from "../../../../lib/platform/peer-failure.ts";
-import { days, hours, minutes, seconds } from "../../../../lib/platform/time.ts";
+import { days, hours, minutes, plus, seconds } from "../../../../lib/platform/time.ts";
 import { cloudEventSchemas } from "../../../../local/generate/asyncapi/cloud-event-schemas.ts";
 import { crashing, withTable } from "../../../support/connector/crashing.ts";
 import {
@@ -243,9 +243,7 @@ describe("a sink that misbehaves", () => {
       status: 429,
       retryAfterSeconds: 30,
     });
-    const { context, now } = connector;
-    const pause = (failure: PeerFailure) =>
-      recordCalls(1, { failures: 1, isAccepted: false, changes: changesBy(failure, sink, now()) }, context);
+    const pause = (failure: PeerFailure) => recordPause(failure, sink, connector.context);
     const failures = answers.startsWith("410") ? [gone, throttled] : [throttled, gone];
     if (when === "at the same time") await Promise.all(failures.map(pause));
     else for (const failure of failures) await pause(failure);
@@ -254,6 +252,22 @@ describe("a sink that misbehaves", () => {
     expect(one.requests()).toHaveLength(0);
     await connector.context.events.changeSinkState(1, () => ({}));
     expect(await send(connector)).toMatchObject({ delivered: 1 });
+  });
+
+  test.each([
+    ["410", { kind: "refuse", status: 410 }, "stopped"],
+    ["429", { kind: "throttle", retryAfter: 600 }, "notBefore"],
+  ] as const)("and answers %s is called by no other host, before the run has ended", async (_, fault, what) => {
+    const connector = await connectorWith(peers, [one]);
+    for (let n = 0; n < 2; n++) await orderWithoutPin(connector);
+    one.fail({ kind: "hang" });
+    one.fail(fault);
+    const sent = send(connector);
+    await one.untilHanging();
+    await vi.waitFor(async () => expect(await connector.context.events.sinkState(1)).toHaveProperty(what));
+    one.release();
+    await sent;
+    expect(await connector.context.events.sinkState(1)).toHaveProperty(what);
   });
 
   test("and answered 410 is called again at another address", async () => {
@@ -655,6 +669,14 @@ describe("the rows of events", () => {
     await send(connector);
     const sequences = one.events().map(({ body }) => Number(JSON.parse(body).sequence));
     expect(sequences).toEqual(sequences.map((_, index) => index + 1));
+  });
+
+  test("in the index that cannot be read do not keep back those after them", async () => {
+    const connector = await connectorWith(peers, [one]);
+    const { requestId } = await orderWithoutPin(connector);
+    const due = connector.deployment.tables.table("due");
+    await due.upsert({ partitionKey: "events_1", rowKey: `${plus(connector.now(), -1)}_unreadable_1`, schema: 1 });
+    expect(await connector.context.events.dueUntil(1, connector.now(), 1)).toMatchObject([{ requestId }]);
   });
 
   test("in the index are removed when they are old and point to no event", async () => {
