@@ -1,4 +1,4 @@
-import { LineCounter, parseDocument } from "yaml";
+import { type Document, isScalar, LineCounter, parseDocument, visit } from "yaml";
 import type * as z from "zod";
 import type { Problem } from "../../platform/fault.ts";
 import { idpId, idpSecretName, longestIdpFile } from "./kind.ts";
@@ -53,15 +53,18 @@ function parse(
     // Every value is a text, so that an id such as 123e4567 does not become a number.
     schema: "failsafe",
     merge: false,
+    // The parser's own check takes quadratic time in the number of keys.
+    uniqueKeys: false,
     prettyErrors: false,
     logLevel: "error",
     lineCounter: lines,
   });
-  const problems = document.errors.map(({ code, pos }) => {
-    const { line, col } = lines.linePos(pos[0]);
-    const reason = code === "DUPLICATE_KEY" ? "is there twice" : "is not YAML";
+  const at = (offset: number, reason: string): Problem => {
+    const { line, col } = lines.linePos(offset);
     return { path: `${file}, line ${line}, column ${col}`, reason };
-  });
+  };
+  const problems = document.errors.map(({ pos }) => at(pos[0], "is not YAML"));
+  if (problems.length === 0) problems.push(...repeatedKeys(document).map(offset => at(offset, "is there twice")));
   if (problems.length > 0) return { problems };
   try {
     // Throws for an alias, which hides the value of a key.
@@ -78,6 +81,22 @@ function decodeText(bytes: Uint8Array): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Returns where keys are that their map has already. */
+function repeatedKeys(document: Document): readonly number[] {
+  const offsets: number[] = [];
+  visit(document, {
+    Map: (_, { items }) => {
+      const seen = new Set<unknown>();
+      for (const { key } of items) {
+        if (!isScalar(key)) continue;
+        if (seen.has(key.value)) offsets.push(key.range?.[0] ?? 0);
+        seen.add(key.value);
+      }
+    },
+  });
+  return offsets;
 }
 
 /** The kinds as a file may name them: by type, or by the specification's letter. */

@@ -208,6 +208,10 @@ list: []
     expect(problemsIn(`${main}<<: { other: { ${entra} } }`)).toEqual([expect.stringContaining("PATH/<<: must have 1")]);
   });
 
+  test("has an alias of an empty table", () => {
+    expect(problemsIn("main: &a {}\nother: *a\n")).toEqual(["IDP_CONFIGURATION_PATH: must have no aliases"]);
+  });
+
   test("has a key twice, in any notation", () => {
     expect(problemsIn(`${main}"main": { ${entra} }`)).toEqual([
       "IDP_CONFIGURATION_PATH, line 2, column 1: is there twice",
@@ -242,6 +246,11 @@ list: []
     expect(problemsIn("[".repeat(20_000)).length).toBeLessThanOrEqual(200);
     const keys = Array.from({ length: 5_000 }, (_, index) => `  k${index}: v\n`).join("");
     expect(problemsIn(`main:\n  type: B\n${keys}`)).toHaveLength(200);
+    // In a time that is linear in the number of keys.
+    const names = Array.from({ length: 50_000 }, (_, index) => index.toString(36)).join();
+    const start = performance.now();
+    expect(problemsIn(`{${names}}`)).toHaveLength(200);
+    expect(performance.now() - start).toBeLessThan(8_000);
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 200 }), text => {
         const { idps, problems = [] } = read(text);
