@@ -59,7 +59,7 @@ function connect(id: string, configured: AicSettings, deps: IdpDeps): Idp {
     const first = await journey.begin(api, operation);
     const named = first && fillIn(first, userField, userId.toWellFormed());
     if (named === undefined) throw unusable(peer, `The journey has no ${userField.type} for the user.`);
-    const asked = await journey.goOn(api, operation, named, { hint: userHint });
+    const asked = await journey.continueJourney(api, operation, named, { hint: userHint });
     if (asked === undefined) throw unusable(peer, "The journey ended without creation options.");
     if (Buffer.byteLength(JSON.stringify(asked)) > longestStep)
       throw unusable(peer, "The journey's step is too long to be stored.");
@@ -101,7 +101,7 @@ function connect(id: string, configured: AicSettings, deps: IdpDeps): Idp {
         const of = readIdpState(idpState, stored, peer, operation).step;
         const body = fillIn(of, outcomeField, outcomeOf(of, attestation, name));
         if (body === undefined) throw failed("refused", `The stored step has no ${outcomeField.type}.`);
-        const next = await journey.goOn(api, operation, body, { notAfter });
+        const next = await journey.continueJourney(api, operation, body, { notAfter });
         if (next === undefined) return undefined;
         if (optionsIn(next) !== undefined) throw failed("refused", "The journey asks for another credential.");
         // It is not known whether the credential was registered before this step.

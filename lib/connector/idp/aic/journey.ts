@@ -35,7 +35,7 @@ export function journeyOf(realmUrl: string, { journey, "authentication-header": 
      * Continues after a step. It cannot be used again after that, also if the call fails.
      * @param options `hint` is added to the message if the journey ends with a failure
      */
-    goOn: (
+    continueJourney: (
       { token, send }: PeerApi,
       operation: string,
       body: JourneyStep,
