@@ -115,7 +115,8 @@ export const createCredentialRequest = endpoint({
     "in `authenticators` are programmed on site. Each key holds one or more credentials, each for a user at an " +
     "identity provider. The call asks every identity provider for the credentials, so it can take up to 150 " +
     "seconds. Send an `Idempotency-Key`, and repeat the call with the same key and body if no answer arrives. " +
-    "Then follow the request at `Location`. With `dry_run=true` the call orders nothing and names every problem at once.",
+    "Then follow the request at `Location`. With `dry_run=true` the call orders nothing. It names all fields that do " +
+    "not fit the schema at once, or else all other problems.",
   query: queryV2,
   headers,
   body: createBodyV2,
@@ -124,12 +125,12 @@ export const createCredentialRequest = endpoint({
     201: { description: "The request is accepted.", headers: ["location", "idempotent-replayed"], schema: createdV2 },
   },
   refusals,
-  handle: async ({ query, headers, body: { body, ...draft } }, context: ConnectorContext, by) => {
+  handle: async ({ query, headers, body: { body, ...draft } }, context: ConnectorContext, callContext) => {
     if (query.dry_run === true) {
       const warnings = await dryRun(draft, context);
       return ok({ data: { request: withDefaults(body, context.idps), warnings } });
     }
-    return create(draft, headers, context, by, ({ requestId, shipmentId }) => ({
+    return create(draft, headers, context, callContext, ({ requestId, shipmentId }) => ({
       path: `/v2/credential-requests/${requestId}`,
       data: omitUndefined({ credential_request_id: requestId, shipment_id: shipmentId }),
     }));
@@ -156,8 +157,8 @@ export const createCredentialRequestOnSite = endpoint({
     },
   },
   refusals,
-  handle: ({ headers, body }, context: ConnectorContext, by) =>
-    create(body, headers, context, by, ({ requestId }) => ({
+  handle: ({ headers, body }, context: ConnectorContext, callContext) =>
+    create(body, headers, context, callContext, ({ requestId }) => ({
       path: `/v1/credential-requests/${requestId}`,
       data: { credential_request_id: requestId },
     })),
@@ -183,8 +184,8 @@ export const createShipment = endpoint({
     },
   },
   refusals,
-  handle: ({ headers, body }, context: ConnectorContext, by) =>
-    create(body, headers, context, by, ({ shipmentId }) => ({
+  handle: ({ headers, body }, context: ConnectorContext, callContext) =>
+    create(body, headers, context, callContext, ({ shipmentId }) => ({
       path: `/v1/fpr/shipments/${shipmentId}`,
       data: { shipment_id: shipmentId },
     })),

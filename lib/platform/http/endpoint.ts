@@ -87,11 +87,6 @@ interface Definition<
   /** Headers that the endpoint reads, by the names that error messages use. */
   readonly headers?: H | undefined;
   readonly body?: B | undefined;
-  /**
-   * Checks that a schema cannot express. Called only if the schemas found problems, so that all problems are reported
-   * together. For valid input, `handle` makes these checks itself.
-   */
-  readonly alsoCheck?: (raw: RawInput, deps: D) => readonly Problem[];
   /** Success responses by status. */
   readonly answers: Readonly<Record<number, SuccessResponse>>;
   /**
@@ -119,13 +114,10 @@ type Added = "role" | "refusals";
  * the API, `R` the minimum role that the endpoint states.
  */
 export interface Endpoint<D, S = unknown, R extends CallerRole | undefined = CallerRole | undefined>
-  extends Omit<
-    Definition<Schema, Schema, Schema, z.ZodObject | undefined, D, Access, S, R>,
-    Added | "alsoCheck" | "handle"
-  > {
+  extends Omit<Definition<Schema, Schema, Schema, z.ZodObject | undefined, D, Access, S, R>, Added | "handle"> {
   readonly role: R;
   readonly refusals: readonly FaultKind[];
-  /** Validates all input, then calls the handler. Throws Fault `invalid` with all problems. */
+  /** Validates all input, then calls the handler. Throws Fault `invalid` with all problems that the schemas find. */
   run(input: RawInput, deps: D, context: CallContext & Identity<S>): Promise<Reply>;
 }
 
@@ -161,12 +153,7 @@ export function endpoint<
         headers: parse(headers, headersOf(headers, context.call)),
         body: parse(body, raw.body),
       };
-      if (found.length > 0) {
-        const paths = new Set(found.map(({ path }) => path));
-        const more = definition.alsoCheck?.(raw, deps) ?? [];
-        found.push(...more.filter(({ path }) => !paths.has(path)));
-        throw invalidRequest(found);
-      }
+      if (found.length > 0) throw invalidRequest(found);
       return definition.handle(input, deps, context as Context<A, S>);
     },
   };
