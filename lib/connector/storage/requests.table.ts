@@ -117,7 +117,7 @@ export function requestStore(tables: Tables, { shipmentsTable, events, now, log 
       try {
         // Comes before the removal of the former index rows: after a crash in between, the job that removes them
         // updates the record of the shipment, or unlinks it.
-        await shipments.follow(loaded, after);
+        await shipments.updateStatus(loaded, after);
         const removal = index.remove(isArchiving ? former.filter(isDueRow) : former);
         if (isUrgent) removal.catch(logLeft);
         else await removal;
@@ -165,7 +165,10 @@ export function requestStore(tables: Tables, { shipmentsTable, events, now, log 
      */
     async removeStale(row: DueEntry | ListedEntry, loaded: LoadedRequest | undefined): Promise<void> {
       if (loaded !== undefined) {
-        await index.put(indexRowsOf(loaded));
+        // Not the lists of names: if the request is erased meanwhile, nothing would remove it from them.
+        const states = listsOf(loaded).filter(list => "state" in list);
+        const stateRows = states.map(list => listRow(listKeyOf(loaded.request), list));
+        await index.put("queue" in row ? dueItemsOf(loaded).map(dueRow) : stateRows);
         const key = "keyId" in row ? loaded.keys.find(({ id }) => id === row.keyId) : undefined;
         const rewritten = await rows.save(loaded, key === undefined ? { request: loaded.request } : { keys: [key] });
         if (rewritten === undefined) return;

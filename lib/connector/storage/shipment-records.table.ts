@@ -83,7 +83,7 @@ export function shipmentRecords(
     },
 
     /** Writes the status of a changed request, if it is new, and unlinks a shipment that the request has no more. */
-    async follow(before: RequestValues, { request, keys }: RequestValues): Promise<void> {
+    async updateStatus(before: RequestValues, { request, keys }: RequestValues): Promise<void> {
       const former = shipmentIdOf(before.request);
       if (former === undefined) return;
       if (former !== shipmentIdOf(request)) return unlink(former, request.id);

@@ -3,6 +3,7 @@ import type { DueEvents } from "../../../../lib/connector/events/event-rows.tabl
 import { eventStore } from "../../../../lib/connector/events/events.table.ts";
 import type { LoadedRequest } from "../../../../lib/connector/model/loaded-request.ts";
 import type { CredentialRequest } from "../../../../lib/connector/model/request.ts";
+import { personList } from "../../../../lib/connector/model/request-lists.ts";
 import type { SecurityKey } from "../../../../lib/connector/model/security-key.ts";
 import { connectorTables, requestStore } from "../../../../lib/connector/storage/requests.table.ts";
 import { shipmentRecords } from "../../../../lib/connector/storage/shipment-records.table.ts";
@@ -142,6 +143,14 @@ describe("an index row that its request does not name", () => {
       expect(await requests.save(loaded, changes)).toBeDefined();
       await requests.removeStale(row, loaded);
       expect(await isThere()).toBe(true);
+    });
+
+    test("brings a request that is deleted meanwhile back into no list of a person", async () => {
+      const { loaded, row } = await withIndexRowOnly();
+      expect(await requests.remove(loaded)).toBe(true);
+      await requests.removeStale(row, loaded);
+      const listed = await requests.entries(personList("a@example.com"), { top: 100 });
+      expect(listed.map(({ requestId }) => requestId)).not.toContain(idOf(loaded));
     });
   });
 });
