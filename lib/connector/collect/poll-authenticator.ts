@@ -20,17 +20,20 @@ export async function pollAuthenticator(work: KeyWork): Promise<KeyChange | unde
   const { key, deps } = work;
   const { request } = work.loaded;
   const isTooLate = isTooLateFor(key, request, deps);
-  const call = { peer: preRegistrationApi, timeLimitMs: deps.intervals.enrollmentCallMs };
+  const call = { peer: preRegistrationApi, timeLimitMs: deps.intervals.enrollmentCallMs, kind: "poll" } as const;
   const get = async () => requireRfpr(deps).get(enrollmentId(request.id, key.id));
   const enrollment = isTooLate ? undefined : await work.call(call, get);
   if (enrollment === notCalled) return undefined;
-  const change =
-    enrollment instanceof PeerFailure ? enrollment : await orFailure(applyEnrollment(request, key, enrollment, deps));
-  return change instanceof PeerFailure ? afterFailure(key.id, change, deps) : change;
+  if (enrollment instanceof PeerFailure) return afterFailure(key.id, enrollment, deps);
+  const change = await orFailure(applyEnrollment(request, key, enrollment, deps));
+  if (!(change instanceof PeerFailure)) return change;
+  // Only the signing keys could not be read, so the authenticator is polled again.
+  deps.log.warn("signing_keys_unread", { keyId: key.id, error: change });
+  return pollAfter("The key maker's signing keys", change, deps);
 }
 
 /**
- * Returns the change after a poll.
+ * Returns the change after a poll. Throws PeerFailure if the signing keys cannot be read.
  * @param enrollment undefined if the pre-registration API was not called, because every challenge of the authenticator
  * has expired
  */
@@ -66,15 +69,19 @@ function withMissingEnded(key: SecurityKey, { responses, message }: Enrollment, 
 
 /** Returns the change after a poll that failed. */
 function afterFailure(keyId: string, error: PeerFailure, deps: ConnectorDeps): KeyChange {
-  const { now, log } = deps;
-  log.warn("enrollment_poll_failed", { keyId, error });
+  deps.log.warn("enrollment_poll_failed", { keyId, error });
   if (error.kind === "unauthorized") return key => key;
   if (error.status === 410 && error.code !== undefined)
     return endCancelled("The authenticator was deleted at the pre-registration API.", deps);
-  const lastError = `The enrollment could not be read: ${error.message}`;
+  return pollAfter("The enrollment", error, deps);
+}
+
+/** Returns the change that schedules the next poll after a failure: if a peer throttles, at its Retry-After. */
+function pollAfter(what: string, error: PeerFailure, deps: ConnectorDeps): KeyChange {
+  const lastError = `${what} could not be read: ${error.message}`;
   const { retryAfterSeconds } = error;
   if (error.kind !== "throttled") return pollAgain(deps, { lastError, retryAfterSeconds });
-  const nextAt = plus(now(), Math.max(1, retryAfterSeconds ?? 60) * 1000);
+  const nextAt = plus(deps.now(), Math.max(1, retryAfterSeconds ?? 60) * 1000);
   return key => withPoll(key, waitUntil(nextAt, key.enrollment, lastError));
 }
 

@@ -39,7 +39,7 @@ export async function pollShipment(loaded: LoadedRequest, run: Run, deps: Connec
   }
   const made = await callLeased(loaded, deliveryService, run, deps, () => delivery.getShipment(shipmentId));
   if (made === notCalled) return "deferred";
-  if (made === undefined) return "skipped";
+  if (made === "conflict") return "skipped";
   const { leased, answer } = made;
   if (answer instanceof PeerFailure) {
     log.warn("poll_failed", { shipmentId, error: answer });

@@ -33,7 +33,7 @@ export const callsInTurn =
   (leaseUntil: string, run: Run, deps: ConnectorDeps): MakeCall =>
   async (peer, timeLimitMs, call) => {
     const notAfter = plus(leaseUntil, -timeLimitMs);
-    const result = await callInTurn(peer, run, deps, call, { mayStart: () => deps.now() <= notAfter });
+    const result = await callInTurn(peer, run, deps, call, () => deps.now() <= notAfter);
     if (result instanceof PeerFailure) throw result;
     if (result !== notCalled) return;
     const waitMs = between(deps.now(), deps.peerLimits.of(peer).pausedUntil ?? deps.now());
@@ -43,7 +43,7 @@ export const callsInTurn =
   };
 
 /** Returns the ports of a compensation of a leased request in a run of a job. */
-const inTurn = ({ request }: LoadedRequest, run: Run, deps: ConnectorDeps) => ({
+const withCallsInTurn = ({ request }: LoadedRequest, run: Run, deps: ConnectorDeps) => ({
   ...deps,
   makeCall: callsInTurn(request.lease?.until ?? deps.now(), run, deps),
 });
@@ -57,7 +57,8 @@ export const compensateInTurn = (
   keys: readonly SecurityKey[],
   run: Run,
   deps: ConnectorDeps,
-): Promise<PeerFailure | undefined> => logFailure(compensate(leased.request.id, keys, inTurn(leased, run, deps)), deps);
+): Promise<PeerFailure | undefined> =>
+  logFailure(compensate(leased.request.id, keys, withCallsInTurn(leased, run, deps)), deps);
 
 /** Logs the failure of a peer, and returns it. */
 async function logFailure(compensation: Promise<void>, { log }: ConnectorDeps): Promise<PeerFailure | undefined> {
@@ -79,7 +80,7 @@ export async function compensateExpired(
   run: Run,
   deps: ConnectorDeps,
 ): Promise<void> {
-  const ports = inTurn(leased, run, deps);
+  const ports = withCallsInTurn(leased, run, deps);
   const compensations = leased.keys.flatMap(key => {
     const ended = after.find(({ id }) => id === key.id)?.credentials ?? [];
     const expired = [...key.credentials.keys()].filter(

@@ -45,7 +45,7 @@ export async function reconcileRequest(loaded: LoadedRequest, run: Run, deps: Co
   }
   const made = await callLeased(loaded, deliveryService, run, deps, () => findByReference(request, sentAt, deps));
   if (made === notCalled) return true;
-  if (made !== undefined) await judgeLookUp(made.leased, made.answer, sentAt, run, deps);
+  if (made !== "conflict") await judgeLookUp(made.leased, made.answer, sentAt, run, deps);
   return false;
 }
 

@@ -7,7 +7,16 @@ import type { CredentialRequest } from "../model/request.ts";
 import { rolledUp } from "../model/roll-up.ts";
 import type { SecurityKey } from "../model/security-key.ts";
 import { saveChanges } from "./change-request.ts";
-import { callInTurn, isPastDeadline, type NotCalled, newLease, notCalled, type Run } from "./run.ts";
+import {
+  type CallKind,
+  callAndRecord,
+  isPastDeadline,
+  type NotCalled,
+  newLease,
+  notCalled,
+  type Run,
+  takeTurn,
+} from "./run.ts";
 
 /** A change of a security key. After a conflict it is applied again, to key and request as read again. */
 export type KeyChange = (key: SecurityKey, request: CredentialRequest) => SecurityKey;
@@ -20,6 +29,7 @@ interface KeyCall {
   readonly timeLimitMs: number;
   /** The change that records the call before it is made, in the same write as the renewed lease. */
   readonly intent?: (key: SecurityKey) => SecurityKey;
+  readonly kind?: CallKind;
 }
 
 export type KeyWork = ReturnType<typeof keyWork>;
@@ -36,8 +46,8 @@ export function keyWork(start: LoadedRequest, keyId: string, run: Run, deps: Con
   /** Whether the present operation has stored an intent: then it is finished although the time of the run is over. */
   let hasIntent = false;
 
-  const inTurn = <T>(peer: string, call: () => Promise<T>, isRead: boolean) =>
-    callInTurn(peer, run, deps, call, { mayStart: () => hasIntent || !isPastDeadline(run, deps), isRead });
+  const inTurn = <T>(peer: string, work: () => Promise<T>) =>
+    takeTurn(peer, run, deps, work, () => hasIntent || !isPastDeadline(run, deps));
 
   return {
     run,
@@ -58,13 +68,14 @@ export function keyWork(start: LoadedRequest, keyId: string, run: Run, deps: Con
     get isDeferred() {
       return isDeferred;
     },
-    /** Whether no other operation may take the place of one whose call was not made. */
+    /** Whether no other operation may begin, also not in place of one whose call was not made. */
     get mustStop() {
       return isLost || isPastDeadline(run, deps);
     },
 
     /** Makes a call in its turn that changes nothing at its peer. It needs no lease. */
-    read: <T>(peer: string, call: () => Promise<T>): Promise<T | PeerFailure | NotCalled> => inTurn(peer, call, true),
+    read: <T>(peer: string, call: () => Promise<T>): Promise<T | PeerFailure | NotCalled> =>
+      inTurn(peer, () => callAndRecord(peer, run, deps, call, "read")),
 
     /**
      * Makes a call in its turn that may change something at its peer. Before it, writes the intent and a renewed lease,
@@ -74,10 +85,10 @@ export function keyWork(start: LoadedRequest, keyId: string, run: Run, deps: Con
      * @param make gets the time after which the call must not start
      */
     call: <T>(
-      { peer, timeLimitMs, intent = key => key }: KeyCall,
+      { peer, timeLimitMs, intent = key => key, kind }: KeyCall,
       make: (notAfter: Instant) => Promise<T>,
-    ): Promise<T | PeerFailure | NotCalled> => {
-      const leaseAndCall = async (): Promise<T | NotCalled> => {
+    ): Promise<T | PeerFailure | NotCalled> =>
+      inTurn(peer, async () => {
         const lease = newLease(run, deps.now(), deps.intervals);
         const saved = await deps.requests.save(loaded, { keys: [{ ...intent(securityKeyOf(loaded, keyId)), lease }] });
         const notAfter = plus(lease.until, -timeLimitMs);
@@ -87,10 +98,8 @@ export function keyWork(start: LoadedRequest, keyId: string, run: Run, deps: Con
         }
         loaded = saved;
         hasIntent = true;
-        return make(notAfter);
-      };
-      return inTurn(peer, leaseAndCall, false);
-    },
+        return callAndRecord(peer, run, deps, () => make(notAfter), kind);
+      }),
 
     /**
      * Ends an operation: saves its change together with the roll-up of the request, or defers it. After a conflict,

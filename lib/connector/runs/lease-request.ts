@@ -1,7 +1,7 @@
 import type { PeerFailure } from "../../platform/peer-failure.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
-import { callInTurn, type NotCalled, newLease, notCalled, type Run } from "./run.ts";
+import { callAndRecord, type NotCalled, newLease, type Run, takeTurn } from "./run.ts";
 
 /** Takes the lease of a request. Returns undefined on a conflict. */
 export const leaseRequest = (
@@ -13,22 +13,16 @@ export const leaseRequest = (
 
 /**
  * Takes the lease of a request when the turn of a call has come, and makes the call.
- * @returns the leased request and the answer of the peer; undefined if there was a conflict
+ * @returns the leased request and the answer of the peer; `notCalled` if the turn did not come, see `takeTurn`
  */
-export async function callLeased<T>(
+export const callLeased = <T>(
   loaded: LoadedRequest,
   peer: string,
   run: Run,
   deps: ConnectorDeps,
   call: () => Promise<T>,
-): Promise<{ readonly leased: LoadedRequest; readonly answer: T | PeerFailure } | NotCalled | undefined> {
-  let attempt: { readonly leased: LoadedRequest | undefined } | undefined;
-  const answer = await callInTurn(peer, run, deps, async () => {
+): Promise<{ readonly leased: LoadedRequest; readonly answer: T | PeerFailure } | "conflict" | NotCalled> =>
+  takeTurn(peer, run, deps, async () => {
     const leased = await leaseRequest(loaded, run, deps);
-    attempt = { leased };
-    return leased === undefined ? notCalled : call();
+    return leased === undefined ? "conflict" : { leased, answer: await callAndRecord(peer, run, deps, call) };
   });
-  if (attempt === undefined) return notCalled;
-  const { leased } = attempt;
-  return leased === undefined || answer === notCalled ? undefined : { leased, answer };
-}

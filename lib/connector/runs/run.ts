@@ -1,7 +1,6 @@
 import { orFailure, PeerFailure } from "../../platform/peer-failure.ts";
 import { between, earliest, type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { preRegistrationApi } from "../model/peer-names.ts";
 import type { Due, Lease } from "../model/request.ts";
 import { isNoToken } from "../peers/access-token.ts";
 
@@ -106,45 +105,64 @@ export const notCalled = Symbol("not called");
 export type NotCalled = typeof notCalled;
 
 /**
- * Makes a call as soon as the limit of its peer allows, and records its end for the run. Returns its value or the
- * failure of the peer. Returns `notCalled` if the run must not call the peer when its turn comes, if `mayStart` returns
- * false then (by default if the time of the run is over), or if `call` returns it.
- * @param options `isRead`: whether it is a look-up before another call. A peer that answers look-ups may still fail all
- * other calls
+ * Does work that calls a peer as soon as the limit of the peer allows. Returns `notCalled` if the run must not call the
+ * peer when its turn comes, or if `mayStart` returns false then: by default if the time of the run is over.
  */
+export const takeTurn = <T>(
+  peer: string,
+  run: Run,
+  deps: Limits,
+  work: () => Promise<T>,
+  mayStart: () => boolean = () => !isPastDeadline(run, deps),
+): Promise<T | NotCalled> =>
+  deps.peerLimits.of(peer).run(async () => (mayStart() && !mustDefer(peer, run, deps) ? work() : notCalled));
+
+type Recording = Limits & Pick<ConnectorDeps, "log">;
+
+/**
+ * The kind of a call whose end says less or more of its peer than that of other calls:
+ * - `read`: a look-up before another call. A peer that answers look-ups may still fail all other calls.
+ * - `poll`: of an authenticator. If the peer does not accept the connector, it refuses all other polls alike.
+ */
+export type CallKind = "read" | "poll";
+
+/** Makes a call whose turn has come, and records its end for the run. Returns its value or the failure of the peer. */
+export async function callAndRecord<T>(
+  peer: string,
+  run: Run,
+  deps: Recording,
+  call: () => Promise<T>,
+  kind?: CallKind,
+): Promise<T | PeerFailure> {
+  const result = await orFailure(call());
+  recordCall(peer, result instanceof PeerFailure ? result : undefined, run, deps, kind);
+  return result;
+}
+
+/** Makes a call in its turn, see `takeTurn` and `callAndRecord`. */
 export const callInTurn = <T>(
   peer: string,
   run: Run,
-  deps: Limits & Pick<ConnectorDeps, "log">,
+  deps: Recording,
   call: () => Promise<T>,
-  {
-    mayStart = () => !isPastDeadline(run, deps),
-    isRead = false,
-  }: { readonly mayStart?: () => boolean; readonly isRead?: boolean } = {},
+  mayStart?: () => boolean,
 ): Promise<T | PeerFailure | NotCalled> =>
-  deps.peerLimits.of(peer).run(async () => {
-    if (!mayStart() || mustDefer(peer, run, deps)) return notCalled;
-    const result = await orFailure(call());
-    const failure = result instanceof PeerFailure ? result : undefined;
-    if (result !== notCalled) recordCall(peer, failure, run, deps, isRead);
-    return result;
-  });
+  takeTurn(peer, run, deps, () => callAndRecord(peer, run, deps, call), mayStart);
 
 /** Stops the run's calls to a peer that has failed, and all of the host to a peer that has answered 429. */
 function recordCall(
   peer: string,
   failure: PeerFailure | undefined,
   run: Run,
-  deps: Limits & Pick<ConnectorDeps, "log">,
-  isRead: boolean,
+  deps: Recording,
+  kind: CallKind | undefined,
 ): void {
   const wasStopped = isStopped(peer, run, deps);
   const limit = deps.peerLimits.of(peer);
   limit.pauseAfter(failure);
   const before = run.peers.get(peer) ?? { failures: 0, isStopped: false };
-  // Every authenticator would be refused alike.
-  const isRefused = peer === preRegistrationApi && failure?.kind === "unauthorized";
-  const failuresAfterSuccess = isRead ? before.failures : 0;
+  const isRefused = kind === "poll" && failure?.kind === "unauthorized";
+  const failuresAfterSuccess = kind === "read" ? before.failures : 0;
   const failures = isFailureOfPeer(failure) ? before.failures + 1 : failuresAfterSuccess;
   run.peers.set(peer, { failures, isStopped: before.isStopped || isRefused || failures >= maxFailures });
   if (isRefused && !before.isStopped) deps.log.error("enrollment_refused", {});

@@ -15,6 +15,7 @@ import {
   type ConnectorOptions,
   newUser,
   peersOfFile,
+  refusalOf,
   type TestConnector,
   testConnector,
 } from "../../../support/connector/test-connector.ts";
@@ -315,6 +316,20 @@ describe("a pre-registration API that fails while it is polled", () => {
       expect(await states()).toEqual(["complete", "processing", "processing"]);
     },
   );
+
+  test("by 403 to a deletion: the polls of the run go on", async () => {
+    const { connector, requestId, states } = await waiting();
+    await peers.rfpr.enroll(idAt(requestId));
+    peers.rfpr.fail({ kind: "refuse", method: "PUT", status: 400 });
+    peers.rfpr.fail({ kind: "refuse", method: "DELETE", status: 403, times: 10 });
+    await refusalOf(connector.order(onSiteBody()));
+    connector.advance(minutes(5));
+    peers.rfpr.resetRequests();
+    await connector.runCredentials("timer");
+    expect(peers.rfpr.count("DELETE", /./)).toBeGreaterThan(0);
+    expect(connector.events("enrollment_refused")).toEqual([]);
+    expect(await states()).toEqual(["complete"]);
+  });
 
   test("by being configured no more: says so and keeps it due", async () => {
     const { connector, requestId, states } = await waiting();

@@ -55,7 +55,12 @@ export const onSiteScenes: readonly Scene[] = [
     body: onSite(),
     before: enrolled,
     act: processCredentialRequests,
-    steps: [enrollment.token, enrollment.read, { ...as("responses", enrollment.read), failures: wrongEnrollments }],
+    steps: [
+      enrollment.token,
+      enrollment.read,
+      { ...as("responses", enrollment.read), failures: wrongEnrollments },
+      delivery.signingKeys,
+    ],
   },
   {
     title: "Poll of an authenticator that waits, process-credential-requests",
