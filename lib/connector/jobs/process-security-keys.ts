@@ -53,7 +53,8 @@ export const processSecurityKeys = (
 /**
  * Does the due work of one security key: polls a waiting authenticator, revokes and activates credentials one after
  * another in array order, and sends the PIN email. A credential that must wait, or whose IdP must not be called, does
- * not delay the next one. Stops if the lease is lost. When the time of the run is over, no further call is made.
+ * not delay the next one. Stops if the lease is lost. When the time of the run is over, no further operation begins,
+ * and one that has begun makes no call unless it has stored an intent.
  * @param counts counts the credentials that were processed
  */
 export async function processSecurityKey(
@@ -92,12 +93,11 @@ async function doDueWork(work: KeyWork): Promise<ReadonlySet<number>> {
   }
   const due = dueCredentials(work.key, run, deps);
   for (const { index, operation } of due) {
-    if (work.isLost) break;
     const isMoreDue = (key: SecurityKey) => index !== due.at(-1)?.index || isMailDue(key);
-    const isDone = await work.finish(await operation(work, index), isMoreDue);
+    const isDone = await work.finish(work.mustStop ? undefined : await operation(work, index), isMoreDue);
     if (isDone && operation === activateCredential) processed.add(index);
   }
-  if (isMailDue(work.key) && !work.isLost) await work.finish(await sendPinMail(work));
+  if (isMailDue(work.key)) await work.finish(work.mustStop ? undefined : await sendPinMail(work));
   return processed;
 }
 

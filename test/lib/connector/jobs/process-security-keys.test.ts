@@ -303,16 +303,26 @@ describe("a time budget", () => {
     expect(await connector.runShipments()).toMatchObject({ answered: 2, deferred: 0 });
   });
 
-  test("that is over before a key's first credential starts none, and writes no row", async () => {
-    const connector = await testConnector(peers);
+  test("that is over before a key's first credential starts none, reads no response, and writes no row", async () => {
+    const read: string[] = [];
+    const connector = await testConnector(peers, {
+      ports: withPort("responses", ({ get }) => ({
+        get: name => {
+          read.push(name);
+          return get(name);
+        },
+      })),
+    });
     const [one] = await orders(connector, 1);
     await connector.runShipments();
     const requestId = one?.requestId ?? "";
     const loaded = await connector.load(requestId);
     const run = { ...startRun("timer", connector.context), endsAt: connector.now() };
     const counts = newKeyCounts();
+    read.splice(0);
     await processSecurityKey(loaded, "s-01-001", run, connector.context, counts);
     expect(counts.processed).toBe(0);
+    expect(read).toEqual([]);
     expect(posts()).toBe(0);
     expect(await connector.load(requestId)).toEqual(loaded);
   });
