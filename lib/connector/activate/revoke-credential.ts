@@ -11,7 +11,7 @@ import { isRepairable, openIdp } from "./open-idp.ts";
 /**
  * Removes a credential at its IdP. The revocation is stored already, and a removal may be repeated, so an attempt
  * without an answer has no other record. If the user is stored by name and such an attempt has removed the credential,
- * the next one cannot tell that, and ends the revocation as `revoke_failed`: see `requireUserId`.
+ * the next one cannot tell that, and ends the revocation as `revoke_failed`: see `keyToRevoke`.
  */
 export async function revokeCredential(work: KeyWork, index: number): Promise<KeyChange | undefined> {
   const { key, deps } = work;

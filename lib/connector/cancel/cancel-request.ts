@@ -17,7 +17,7 @@ import { atOnce, compensateAtIdps, type MakeCall } from "../recovery/compensate.
 import { loadRequest, saveChanges } from "../runs/change-request.ts";
 import { isLeasedByAnother, type Run, startRun } from "../runs/run.ts";
 import { cancelAtDelivery } from "./cancel-at-delivery.ts";
-import { busy, cancelWork } from "./cancel-work.ts";
+import { cancelWork, requestBusyFault } from "./cancel-work.ts";
 
 /**
  * Cancels the security keys of a request that are not produced yet. Those that are produced continue. Cancelling a
@@ -47,7 +47,7 @@ function requireCancellable({ request, keys }: LoadedRequest, run: Run, deps: Co
     new Fault("conflict", message, details);
   const { delivery, lease, state } = request;
   if (isTerminal(state)) throw conflict("The request has ended.");
-  if (isLeasedByAnother(lease, run, now())) throw busy(lease, deps);
+  if (isLeasedByAnother(lease, run, now())) throw requestBusyFault(lease, deps);
   if (state === "received") {
     if (delivery?.sentAt !== undefined) throw conflict("It is not known yet whether the shipment was ordered.");
     const retryAfterMs = between(now(), plus(request.createdAt, intervals.receivedMaxAgeMs));

@@ -51,7 +51,7 @@ export function cancelWork(start: LoadedRequest, run: Run, deps: ConnectorDeps) 
         const cancelling = { ...(request.cancelling ?? before), ...more };
         return { ...request, cancelling, lease, due: { queue: "reconcile", at: lease.until } };
       });
-      if (written === undefined) throw busy(undefined, deps);
+      if (written === undefined) throw requestBusyFault(undefined, deps);
       loaded = written;
     },
 
@@ -77,7 +77,10 @@ export function cancelWork(start: LoadedRequest, run: Run, deps: ConnectorDeps) 
 }
 
 /** Returns the fault of a cancel while another run works on the request. */
-export const busy = (lease: CredentialRequest["lease"], deps: Pick<ConnectorDeps, "now" | "intervals">): Fault =>
+export const requestBusyFault = (
+  lease: CredentialRequest["lease"],
+  deps: Pick<ConnectorDeps, "now" | "intervals">,
+): Fault =>
   new Fault("conflict", "A job or another cancel is working on the request.", {
     retryAfterSeconds: secondsUntilFree(lease, deps),
   });

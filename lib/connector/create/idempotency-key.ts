@@ -43,17 +43,20 @@ async function readClaim(
   if (answer !== undefined) return createdOrThrow(answer);
 
   const loaded = await requests.load(requestId);
-  const { state = "received", neverSent = false, delivery } = loaded?.request ?? {};
-  if (loaded !== undefined && state !== "received" && !neverSent) return createdOrThrow(answerOf(loaded.request));
-  const { sentAt, isUnanswered = false } = (!neverSent && delivery) || {};
+  const request = loaded?.request;
+  const hasOutcome = request !== undefined && request.state !== "received" && request.neverSent !== true;
+  if (hasOutcome) return createdOrThrow(answerOf(request));
+  const { sentAt, isUnanswered } = request?.delivery ?? {};
+  const mayBeOrdered = sentAt !== undefined;
   const orderMs = intervals.orderIntentMaxAgeMs + intervals.deliveryCallMs;
-  const runsUntil = sentAt === undefined ? plus(claimedAt, intervals.createMs) : plus(sentAt, orderMs);
-  const remainingMs = isUnanswered ? 0 : between(now(), runsUntil);
+  const runsUntil = mayBeOrdered ? plus(sentAt, orderMs) : plus(claimedAt, intervals.createMs);
+  const remainingMs = between(now(), runsUntil);
+  const mayBeRunning = isUnanswered !== true && remainingMs > 0;
   // Most calls end within seconds, so the wait begins short and doubles. A call that stopped is known at `runsUntil`.
   const waitMs = Math.max(minWaitMs, between(claimedAt, now()));
-  if (remainingMs > 0) throw stillRunning(Math.min(waitMs, remainingMs));
-  if (sentAt !== undefined) throw unreconciledFault(requestId);
-  if (await isNeverOrdered(loaded, deps)) return "free";
+  if (mayBeRunning) throw stillRunning(Math.min(waitMs, remainingMs));
+  if (mayBeOrdered) throw unreconciledFault(requestId);
+  if (await confirmNothingOrdered(loaded, deps)) return "free";
   throw stillRunning(minWaitMs);
 }
 
@@ -69,10 +72,10 @@ function createdOrThrow(answer: Answer): CreatedIds {
 }
 
 /**
- * Whether nothing was ordered for a request. One without an order intent is rewritten by its ETag, so that a create
+ * Returns whether nothing was ordered for a request. Rewrites one without an order intent by its ETag, so that a create
  * handler that is still running fails to write its intent and orders nothing.
  */
-async function isNeverOrdered(loaded: LoadedRequest | undefined, { requests }: ConnectorDeps): Promise<boolean> {
+async function confirmNothingOrdered(loaded: LoadedRequest | undefined, { requests }: ConnectorDeps): Promise<boolean> {
   if (loaded === undefined || loaded.request.neverSent === true) return true;
   const { request } = loaded;
   if (request.state !== "received" || request.delivery?.sentAt !== undefined) return false;
@@ -96,7 +99,7 @@ export async function concludeClaim(
   const answer = "value" in outcome ? { created: outcome.value } : refusalOf(outcome.error);
   try {
     if (answer !== undefined) await claims.replace(claim, { ...claim.value, answer });
-    else if (await isNeverOrdered(await requests.load(requestId), deps)) await claims.release(claim);
+    else if (await confirmNothingOrdered(await requests.load(requestId), deps)) await claims.release(claim);
   } catch (error) {
     log.warn("claim_not_concluded", { credentialRequestId: requestId, error });
   }

@@ -19,7 +19,7 @@ export const claimSchema = () =>
     claimedAt: storedInstant,
     /** The time from which the Idempotency-Key may be used again. */
     endsAt: storedInstant,
-    /** What the create came to (C6). Absent while the call runs, and where only the row of the request says it. */
+    /** The outcome of the create (C6). Absent while the call runs, and where only the row of the request says it. */
     answer: z
       .union([
         z.object({ created: z.object({ requestId: text, shipmentId: text.exactOptional() }) }),
@@ -65,7 +65,7 @@ const sorted = (_: string, value: unknown): unknown =>
 export const neverConfirmedMessage =
   "The delivery service never confirmed the shipment. Search there for the customer reference before you order again.";
 
-/** Returns what a create came to by the row of its request, which is not `received` any more. */
+/** Returns the outcome of a create by the row of its request, which is not `received` any more. */
 export function answerOf(request: CredentialRequest): Answer {
   const { id: requestId, state, shipment } = request;
   const shipmentId = shipmentIdOf(request);

@@ -76,7 +76,7 @@ function resendableKeyIds(
   const mailed = mailedKeys(loaded, provisioning);
   if (mailed.length === 0) throw nothingToSend(keysOf(loaded, provisioning));
   const leased = mailed.find(({ lease }) => isLeasedByAnother(lease, run, now()));
-  if (leased !== undefined) throw busy(leased, deps);
+  if (leased !== undefined) throw keyBusyFault(leased, deps);
   if (!loaded.request.emailsTo.some(email => isMailable(email, deps.pinMailDomains)))
     throw new Fault(
       "conflict",
@@ -91,7 +91,7 @@ function resendableKeyIds(
   return open.map(({ id }) => id);
 }
 
-const busy = ({ lease }: SecurityKey, deps: ConnectorDeps): Fault =>
+const keyBusyFault = ({ lease }: SecurityKey, deps: ConnectorDeps): Fault =>
   new Fault("conflict", "A job is working on the keys of the request.", {
     retryAfterSeconds: secondsUntilFree(lease, deps),
   });
@@ -134,7 +134,7 @@ async function resendEach(
     const work = keyWork(loaded, keyId, run, deps);
     // The request may have been read again after a conflict on an earlier key.
     if (!mayResend(work.key, run, deps)) {
-      lastFault = busy(work.key, deps);
+      lastFault = keyBusyFault(work.key, deps);
       continue;
     }
     const fetched = await orFailure(fetchPinResponse(loaded, work.key, deps));
@@ -148,7 +148,7 @@ async function resendEach(
     if (await work.finish(await resend(work, opened.pin))) {
       tried++;
       if (work.key.mail.state === "sent") sent++;
-    } else lastFault = whyStopped(run, deps) ?? busy(work.key, deps);
+    } else lastFault = whyStopped(run, deps) ?? keyBusyFault(work.key, deps);
     loaded = work.isLost ? ((await deps.requests.load(start.request.id)) ?? loaded) : work.loaded;
   }
   if (lastFault !== undefined && tried === 0) throw lastFault;

@@ -8,7 +8,7 @@ import { referenceOf, shippedItems } from "../model/shipment.ts";
 import { isTerminal } from "../model/states.ts";
 import type { DeliveryShipment } from "../peers/delivery-shipment.ts";
 import { addressBody, recipientBody } from "../peers/delivery-wire.ts";
-import { callInTurn, type Run } from "../runs/run.ts";
+import { callInTurn, notCalled, type Run } from "../runs/run.ts";
 import { answeredShipments } from "./other-shipments.ts";
 
 /** The earliest time at which the shipment of an order intent was created: clocks differ. */
@@ -93,6 +93,7 @@ export async function canFindOthers({ request }: LoadedRequest, run: Run, deps: 
   for await (const other of answeredShipments([request.id], deps)) {
     const { shipment, sentAt = other.createdAt } = other.delivery;
     const found = await callInTurn(deliveryService, run, deps, () => findByReference(other, sentAt, deps));
+    if (found === notCalled) return false;
     const error = found instanceof PeerFailure ? found : undefined;
     const shipments = typeof found === "object" && "shipments" in found ? found.shipments : [];
     const isFound = shipments.some(each => each.shipmentId === shipment.id);

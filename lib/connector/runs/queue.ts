@@ -11,7 +11,10 @@ import { isDue, isPastDeadline, isStaleRow, mustDefer, type Run, takeEndOfPauses
 /** Work on the due items of a request. Returns whether it has deferred some to a later run. */
 type Work = (loaded: LoadedRequest, entries: readonly DueEntry[]) => Promise<boolean>;
 
-/** Rows that are read ahead, a page of Table storage. A slow peer delays others only if it has more. */
+/**
+ * Rows that are read at once, a page of Table storage. The next page is read when at most half as many requests are in
+ * work, so a slow peer delays others only if more requests than that wait for it.
+ */
 const pageRows = 1000;
 
 /**
@@ -45,7 +48,7 @@ export async function forEachDue(
     }
   };
 
-  /** Each peer has places of its own: a slow one delays no other. Requests that call several share the others. */
+  /** Each peer has places of its own. Requests that call several peers share others. */
   const limits = new Map<string | undefined, ReturnType<typeof pLimit>>();
   const inWork = new Set<Promise<void>>();
   const start = (rows: readonly DueEntry[]) => {

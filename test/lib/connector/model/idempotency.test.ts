@@ -10,7 +10,7 @@ import type { CredentialRequest } from "../../../../lib/connector/model/request.
 import { forAll } from "../../../support/for-all.ts";
 
 const now = "2026-01-31T10:00:00.000Z";
-describe("what a create came to by the row of its request", () => {
+describe("the outcome of a create by the row of its request", () => {
   const ordered = {
     deliveryType: 1,
     mailingAddress: { streetLine1: "1", postalCode: "1", city: "1", countryCode: "SE" },
