@@ -10,7 +10,7 @@ import type { Environment } from "../lib/platform/settings/read-settings.ts";
 import type { Deployment } from "./deployment.ts";
 
 /**
- * A service (authentication server or connector) as functions/main.ts starts it. It is loaded only if one of its APIs
+ * A service (authentication server or connector) as functions/start.ts starts it. It is loaded only if one of its APIs
  * is served.
  */
 export interface Service<Settings = unknown> {

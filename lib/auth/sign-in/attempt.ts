@@ -41,8 +41,9 @@ export const newAttempt = ({ random }: Pick<AuthDeps, "random">): Attempt => ({
 });
 
 /**
- * Counts an attempt against its caller's address before any other storage call, so that an address over its limit costs no more
- * than one read. Does nothing if addresses are not limited, if this one is on the allow-list, or if it is unknown.
+ * Counts an attempt against its caller's address before any other storage call, so that an address over its limit costs
+ * no more than one read. Does nothing if addresses are not limited, if this one is on the allow-list, or if it is
+ * unknown.
  * Throws Fault `throttled` while the address must wait, or if too many attempts of it are counted at once.
  */
 export async function countAddress(attempt: Attempt, address: string | undefined, deps: AuthDeps): Promise<void> {

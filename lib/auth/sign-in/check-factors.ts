@@ -27,7 +27,7 @@ export interface SignInFacts {
   readonly otp: "valid" | "refused" | "absent";
   /**
    * Of an OTP key that is enabled, or that has a temporary code. Also true if the key is stopped: otherwise the
-   * password alone would be sufficient.
+   * password alone would be sufficient. Read only without an OTP and with the policy `when-assigned`; else false.
    */
   readonly userHasSecondFactor: boolean;
 }

@@ -53,10 +53,10 @@ interface OtpRules {
 }
 
 /**
- * Checks an OTP. A genuine OTP is used up, whether or not the sign-in succeeds (A5). The counter is saved by
- * compare-and-swap before the result is returned; after a conflict the check is repeated on the new row, so that one
- * OTP passes once (A8). An OTP that can be guessed, or that a validation server checks, is not checked unless its
- * OTP key is accepted: otherwise any caller could use up the OTPs of other users.
+ * Checks an OTP. A genuine OTP that is checked is used up, whether or not the sign-in succeeds (A5). The counter is
+ * saved by compare-and-swap before the result is returned; after a conflict the check is repeated on the new row, so
+ * that one OTP passes once (A8). An OTP that can be guessed, or that a validation server checks, is not checked unless
+ * its OTP key is accepted: otherwise any caller could use up the OTPs of other users.
  * Throws Fault `unavailable` if no validation server responds.
  */
 export async function checkOtp(

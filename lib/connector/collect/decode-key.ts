@@ -11,8 +11,8 @@ import { aaguidOf } from "../peers/bind-response.ts";
 import { isOpened, openAttestation, openPin, unusable } from "./open-responses.ts";
 
 /**
- * Opens the responses of a security key, and stores them as received before any row names them. Open credentials whose
- * challenge has expired end. Throws PeerFailure if the signing keys cannot be read.
+ * Opens the responses of a key's credentials, and stores them and the PIN response as received before any row names
+ * them. Open credentials whose challenge has expired end. Throws PeerFailure if the signing keys cannot be read.
  * @param responses undefined if none were received
  * @returns a function that applies the responses to the current security key, of which only credentials without a
  * response change, and the number of responses that opened with the response key at their position

@@ -19,8 +19,9 @@ export interface IdpDeps extends PeerTools {
 export const maxIdpResponseBytes = 256 * 1024;
 
 /**
- * A kind of IdP. The file of a kind is all that a new kind needs, besides its entry in `kinds.ts`: environment
- * variables, status answers and the documentation of the settings are derived from it.
+ * A kind of IdP. The file of a kind is all that deployed code needs, besides its entry in `kinds.ts`: environment
+ * variables, status answers and the documentation of the settings are derived from it. Simulation, tests and pages:
+ * see CONTRIBUTING.md.
  */
 export interface IdpKind<Settings extends { readonly type: string }, Key extends string = keyof Settings & string> {
   readonly type: Settings["type"];

@@ -21,11 +21,12 @@ export async function processCredentialRequests(mode: Run["mode"], deps: Connect
     const unreconciled = await forEachDue("reconcile", run, deps, loaded =>
       loaded.request.cancelling === undefined ? reconcileRequest(loaded, run, deps) : resumeCancel(loaded, run, deps),
     );
-    const ofV2 = await processSecurityKeys("key", run, deps, counts);
-    const ofV1 = await processSecurityKeys("shipment_key", run, deps, counts);
+    const ofKeys = await processSecurityKeys("key", run, deps, counts);
+    const ofShipmentKeys = await processSecurityKeys("shipment_key", run, deps, counts);
     // Last, so that what has become active in this run is followed by it.
     const follow = (loaded: LoadedRequest) => followReplacement(loaded, run, deps);
-    deferred = unreconciled + ofV2 + ofV1 + (await forEachDue("replace", run, deps, follow, { until: deps.now() }));
+    deferred =
+      unreconciled + ofKeys + ofShipmentKeys + (await forEachDue("replace", run, deps, follow, { until: deps.now() }));
   });
   await deps.sendEventsAfterJob();
   return { ...counts, deferred };
