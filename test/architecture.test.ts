@@ -18,13 +18,13 @@ const clean: Readonly<Record<string, string>> = {
     'import * as z from "zod"; import { fault } from "../fault.ts"; export const serve = [z, fault];',
   "lib/auth/users/user.ts": "export interface User {}",
   "lib/connector/model/request.ts": "export interface Request {}",
-  "lib/platform/tables/tables.ts":
+  "lib/platform/azure/tables.ts":
     'import "@azure/data-tables"; import { fault } from "../fault.ts"; export const tables = fault;',
   "functions/connector/routes.ts":
     'import { serve } from "../../lib/platform/http/serve.ts"; export const routes = serve;',
   "functions/auth/routes.ts": 'import type { User } from "../../lib/auth/users/user.ts"; export type Route = User;',
   "functions/main.ts":
-    'import "./connector/routes.ts"; import "./auth/routes.ts"; import "../lib/platform/tables/tables.ts"; process.env;',
+    'import "./connector/routes.ts"; import "./auth/routes.ts"; import "../lib/platform/azure/tables.ts"; process.env;',
   "functions/deployment.ts":
     'import { randomBytes } from "node:crypto"; export const world = [Date.now(), randomBytes(1)];',
   "local/start.ts": 'import "../functions/main.ts"; import "@azure/functions"; Date.now();',
@@ -113,14 +113,14 @@ describe("the import table", () => {
     [
       "a domain that imports storage",
       "lib/connector/model/request.ts",
-      'await import("../../platform/tables/tables.ts");',
-      "imports lib/platform/tables/tables.ts",
+      'await import("../../platform/azure/tables.ts");',
+      "imports lib/platform/azure/tables.ts",
     ],
     [
       "an operation of the authentication server that imports storage, which only its table modules may",
       "lib/auth/users/create.ts",
-      'import type { Table } from "../../platform/tables/tables.ts";',
-      "imports lib/platform/tables/tables.ts",
+      'import type { Table } from "../../platform/azure/tables.ts";',
+      "imports lib/platform/azure/tables.ts",
     ],
     [
       "a table module that imports the SDK, which only the table helper may",
@@ -142,21 +142,21 @@ describe("the import table", () => {
     ],
     [
       "shared Azure code that imports a service",
-      "lib/platform/tables/tables.ts",
+      "lib/platform/azure/tables.ts",
       'import type { Request } from "../../connector/model/request.ts";',
       "imports lib/connector/model/request.ts",
     ],
     [
       "an API that imports storage",
       "functions/connector/routes.ts",
-      'import "../../lib/platform/tables/tables.ts";',
-      "imports lib/platform/tables/tables.ts",
+      'import "../../lib/platform/azure/tables.ts";',
+      "imports lib/platform/azure/tables.ts",
     ],
     [
       "a command that imports storage, to which it has no access",
       "commands/import.ts",
-      'import "../lib/platform/tables/tables.ts";',
-      "imports lib/platform/tables/tables.ts",
+      'import "../lib/platform/azure/tables.ts";',
+      "imports lib/platform/azure/tables.ts",
     ],
     [
       "shared code that imports a service",
@@ -172,7 +172,7 @@ describe("the import table", () => {
     ],
     [
       "deployed code that imports a test",
-      "lib/platform/tables/tables.ts",
+      "lib/platform/azure/tables.ts",
       'import "../../../test/start.test.ts";',
       "imports test/start.test.ts",
     ],

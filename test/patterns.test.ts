@@ -5,7 +5,7 @@ import { patternsIn } from "./checks/patterns.ts";
 
 /** Patterns that are not linear for any text, and why the text that they see cannot make them slow. */
 const exceptions: Readonly<Record<string, string>> = {
-  "lib/platform/tables/transaction.ts: /^(DELETE \\S*,RowKey='(\\S*)'\\)\\S* HTTP\\/1\\.1\\r\\n(?:.+\\r\\n)*?If-Match: )\\*(?=\\r\\n)/gim":
+  "lib/platform/azure/transaction.ts: /^(DELETE \\S*,RowKey='(\\S*)'\\)\\S* HTTP\\/1\\.1\\r\\n(?:.+\\r\\n)*?If-Match: )\\*(?=\\r\\n)/gim":
     "It reads what the SDK wrote: the comma and equals sign of `,RowKey=` are encoded in keys, and every DELETE has its If-Match.",
 };
 

@@ -1,4 +1,4 @@
-import type { Row } from "../../lib/platform/tables/tables.ts";
+import type { Row } from "../../lib/platform/azure/tables.ts";
 
 /** Rows by their table. */
 export type Snapshot = Readonly<Record<string, readonly Row[]>>;

@@ -10,7 +10,7 @@ import { cleanUp } from "../../lib/connector/jobs/clean-up.ts";
 import { processCredentialRequests } from "../../lib/connector/jobs/process-credential-requests.ts";
 import { processShipments } from "../../lib/connector/jobs/process-shipments.ts";
 import { requestStore } from "../../lib/connector/storage/requests.table.ts";
-import { openTables } from "../../lib/platform/tables/tables.ts";
+import { openTables } from "../../lib/platform/azure/tables.ts";
 import { days, hours, instant, plus } from "../../lib/platform/time.ts";
 import { orderBody } from "../connector/orders.ts";
 import type { MeterReport } from "./meter.ts";

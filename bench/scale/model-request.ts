@@ -7,8 +7,8 @@ import { processCredentialRequests } from "../../lib/connector/jobs/process-cred
 import { processShipments } from "../../lib/connector/jobs/process-shipments.ts";
 import type { DeliveryShipment } from "../../lib/connector/peers/delivery-shipment.ts";
 import { connectorTables } from "../../lib/connector/storage/requests.table.ts";
+import { openTables, type Row, type Tables } from "../../lib/platform/azure/tables.ts";
 import { createLog } from "../../lib/platform/log.ts";
-import { openTables, type Row, type Tables } from "../../lib/platform/tables/tables.ts";
 import { readAllSettings } from "../../local/deploy/read-all-settings.ts";
 import type { Peers } from "../../local/peers/all.ts";
 import { orderBody } from "../connector/orders.ts";

@@ -39,7 +39,7 @@ export const slowTests: readonly string[] = [
   "test/infra/compiler.test.ts",
   "test/lib/auth/storage/{crashes,sessions,users,protocols}.test.ts",
   "test/lib/platform/maintenance/**",
-  "test/lib/platform/tables/tables.test.ts",
+  "test/lib/platform/azure/tables.test.ts",
   "test/lib/connector/{activate,cancel,collect,jobs,recovery}/**",
   "test/lib/connector/create/{create-*,enroll,round-trips,secrets-and-size}.test.ts",
   "test/lib/connector/api/{body-to-draft,list-requests,v1-shipment}.test.ts",

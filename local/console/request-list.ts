@@ -4,8 +4,8 @@ import { sortKeyOf } from "../../lib/connector/model/request-lists.ts";
 import { type RequestState, requestStates } from "../../lib/connector/model/states.ts";
 import { requestLists } from "../../lib/connector/storage/lists.table.ts";
 import { requestRows } from "../../lib/connector/storage/request-rows.table.ts";
+import { openTables } from "../../lib/platform/azure/tables.ts";
 import { createLog } from "../../lib/platform/log.ts";
-import { openTables } from "../../lib/platform/tables/tables.ts";
 import { seconds } from "../../lib/platform/time.ts";
 
 /** How many requests there are, and one page of them. */

@@ -6,8 +6,8 @@ import { responsesContainer } from "../../lib/connector/collect/responses.blob.t
 import { connectorSettings } from "../../lib/connector/settings.ts";
 import { connectorTables } from "../../lib/connector/storage/requests.table.ts";
 import { openBlobs } from "../../lib/platform/azure/blobs.ts";
+import { openTables } from "../../lib/platform/azure/tables.ts";
 import { backupsContainer } from "../../lib/platform/maintenance/read-backup.ts";
-import { openTables } from "../../lib/platform/tables/tables.ts";
 import { seconds } from "../../lib/platform/time.ts";
 import { type Console, startConsole } from "../console/console.ts";
 import { closePeers, idpFile, type Peers, peerSettings, startPeers } from "../peers/all.ts";

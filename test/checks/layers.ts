@@ -39,7 +39,7 @@ const layers: Layers = {
     ["otpkeys"],
     ["sign-in"],
   ],
-  "lib/platform": [["."], ["settings"], ["http"], ["azure"], ["tables", "telemetry"], ["maintenance"]],
+  "lib/platform": [["."], ["settings"], ["http"], ["azure"], ["telemetry"], ["maintenance"]],
 };
 
 /**

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { checkVersion, jsonColumn, parseRow } from "../../platform/tables/row-columns.ts";
-import type { Row } from "../../platform/tables/tables.ts";
+import { checkVersion, jsonColumn, parseRow } from "../../platform/azure/row-columns.ts";
+import type { Row } from "../../platform/azure/tables.ts";
 import { schemaVersion } from "../storage/tables.table.ts";
 import type { Attributes } from "./attributes.ts";
 

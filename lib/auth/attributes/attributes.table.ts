@@ -1,7 +1,7 @@
+import { finishOrLog } from "../../platform/azure/confirm-write.ts";
+import type { Row, Table } from "../../platform/azure/tables.ts";
 import { accepted, type Parsed } from "../../platform/fault.ts";
 import { conflict, retryOnConflict } from "../../platform/stored.ts";
-import { finishOrLog } from "../../platform/tables/confirm-write.ts";
-import type { Row, Table } from "../../platform/tables/tables.ts";
 import { readKeyRows } from "../otpkeys/key-rows.table.ts";
 import { attributeHint, readHint, removeHint, sendNotices, writeHint } from "../storage/hints.table.ts";
 import { replaceRow } from "../storage/owned-rows.table.ts";

@@ -1,6 +1,6 @@
+import { finishOrLog } from "../../platform/azure/confirm-write.ts";
+import type { Row } from "../../platform/azure/tables.ts";
 import { conflict, retryOnConflict, type Stored } from "../../platform/stored.ts";
-import { finishOrLog } from "../../platform/tables/confirm-write.ts";
-import type { Row } from "../../platform/tables/tables.ts";
 import { holderHint, readHint, removeHint, sendNotices } from "../storage/hints.table.ts";
 import { touchAction } from "../storage/owned-rows.table.ts";
 import { type AuthTables, idAtEnd, idKey, schemaVersion } from "../storage/tables.table.ts";

@@ -1,6 +1,6 @@
+import { rowColumns } from "../../platform/azure/row-columns.ts";
+import type { Row } from "../../platform/azure/tables.ts";
 import type { Stored } from "../../platform/stored.ts";
-import { rowColumns } from "../../platform/tables/row-columns.ts";
-import type { Row } from "../../platform/tables/tables.ts";
 import { byRowKey, type OwnRows } from "../storage/owned-rows.table.ts";
 import { type AuthTables, schemaVersion } from "../storage/tables.table.ts";
 import { type OtpKey, otpKeySchema } from "../store.ts";

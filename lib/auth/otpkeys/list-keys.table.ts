@@ -1,5 +1,5 @@
-import { partitions } from "../../platform/tables/row-batches.ts";
-import { readOrLog } from "../../platform/tables/row-columns.ts";
+import { partitions } from "../../platform/azure/row-batches.ts";
+import { readOrLog } from "../../platform/azure/row-columns.ts";
 import { pageOf, rowsOf } from "../storage/pages.table.ts";
 import type { AuthTables } from "../storage/tables.table.ts";
 import type { OtpKey, OtpKeyFilter, OtpKeySummary, Page, Range } from "../store.ts";

@@ -1,7 +1,7 @@
 import * as z from "zod";
+import { confirmWrite } from "../../platform/azure/confirm-write.ts";
+import { rowColumns } from "../../platform/azure/row-columns.ts";
 import { type Stored, storedInstant } from "../../platform/stored.ts";
-import { confirmWrite } from "../../platform/tables/confirm-write.ts";
-import { rowColumns } from "../../platform/tables/row-columns.ts";
 import type { Instant } from "../../platform/time.ts";
 import { attributeColumns, attributesIn, attributesRow } from "../attributes/attribute-rows.table.ts";
 import type { Attributes } from "../attributes/attributes.ts";

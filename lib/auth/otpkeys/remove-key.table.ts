@@ -1,8 +1,8 @@
+import { confirmWrite } from "../../platform/azure/confirm-write.ts";
+import { mapConcurrently } from "../../platform/azure/row-batches.ts";
+import { readOrLog } from "../../platform/azure/row-columns.ts";
+import type { Row } from "../../platform/azure/tables.ts";
 import { conflict, retryOnConflict } from "../../platform/stored.ts";
-import { confirmWrite } from "../../platform/tables/confirm-write.ts";
-import { mapConcurrently } from "../../platform/tables/row-batches.ts";
-import { readOrLog } from "../../platform/tables/row-columns.ts";
-import type { Row } from "../../platform/tables/tables.ts";
 import { holderHint, holderPrefix, removeHint, sendNotices } from "../storage/hints.table.ts";
 import { byRowKey, removeAction } from "../storage/owned-rows.table.ts";
 import { type AuthTables, idAtEnd, idKey } from "../storage/tables.table.ts";

@@ -1,6 +1,6 @@
+import { confirmRemoval } from "../../platform/azure/confirm-write.ts";
+import { rowColumns } from "../../platform/azure/row-columns.ts";
 import type { Stored } from "../../platform/stored.ts";
-import { confirmRemoval } from "../../platform/tables/confirm-write.ts";
-import { rowColumns } from "../../platform/tables/row-columns.ts";
 import { type AuthTables, schemaVersion } from "../storage/tables.table.ts";
 import type { User } from "../store.ts";
 import { readUser } from "../users/names.table.ts";

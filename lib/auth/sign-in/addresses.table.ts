@@ -1,6 +1,6 @@
 import * as z from "zod";
+import { rowColumns } from "../../platform/azure/row-columns.ts";
 import { conflict, type Immutable, retryOnConflict, storedInstant } from "../../platform/stored.ts";
-import { rowColumns } from "../../platform/tables/row-columns.ts";
 import { between, type Instant, plus } from "../../platform/time.ts";
 import { saveExpiring } from "../storage/expiry.table.ts";
 import { type AuthTables, schemaVersion } from "../storage/tables.table.ts";

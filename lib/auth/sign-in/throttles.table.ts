@@ -1,7 +1,7 @@
 import * as z from "zod";
+import { confirmRemoval } from "../../platform/azure/confirm-write.ts";
+import { rowColumns } from "../../platform/azure/row-columns.ts";
 import { type Immutable, storedInstant } from "../../platform/stored.ts";
-import { confirmRemoval } from "../../platform/tables/confirm-write.ts";
-import { rowColumns } from "../../platform/tables/row-columns.ts";
 import type { Instant } from "../../platform/time.ts";
 import { saveExpiring } from "../storage/expiry.table.ts";
 import { type AuthTables, schemaVersion } from "../storage/tables.table.ts";

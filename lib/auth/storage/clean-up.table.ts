@@ -1,7 +1,7 @@
+import { partitions, removeRows, touchRow } from "../../platform/azure/row-batches.ts";
+import type { Row } from "../../platform/azure/tables.ts";
+import { transactionSize } from "../../platform/azure/transaction.ts";
 import { conflict, retryOnConflict } from "../../platform/stored.ts";
-import { partitions, removeRows, touchRow } from "../../platform/tables/row-batches.ts";
-import type { Row } from "../../platform/tables/tables.ts";
-import { transactionSize } from "../../platform/tables/transaction.ts";
 import { attributesIn } from "../attributes/attribute-rows.table.ts";
 import { sessionHour } from "../sessions/session.ts";
 import { finishDeletion } from "../users/remove-user.table.ts";

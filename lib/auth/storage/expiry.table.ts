@@ -1,8 +1,8 @@
 import * as z from "zod";
+import { mapConcurrently, removeRows } from "../../platform/azure/row-batches.ts";
+import { parseRow, readOrLog, rowColumns } from "../../platform/azure/row-columns.ts";
+import type { Entity, Row, RowPage } from "../../platform/azure/tables.ts";
 import { storedInstant } from "../../platform/stored.ts";
-import { mapConcurrently, removeRows } from "../../platform/tables/row-batches.ts";
-import { parseRow, readOrLog, rowColumns } from "../../platform/tables/row-columns.ts";
-import type { Entity, Row, RowPage } from "../../platform/tables/tables.ts";
 import type { Instant } from "../../platform/time.ts";
 import { type AuthTables, schemaVersion } from "./tables.table.ts";
 

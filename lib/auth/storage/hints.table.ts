@@ -1,9 +1,9 @@
 import * as z from "zod";
+import { rowColumns } from "../../platform/azure/row-columns.ts";
+import type { Row } from "../../platform/azure/tables.ts";
+import { transactionSize } from "../../platform/azure/transaction.ts";
 import { chunksOf } from "../../platform/collections.ts";
 import type { Immutable } from "../../platform/stored.ts";
-import { rowColumns } from "../../platform/tables/row-columns.ts";
-import type { Row } from "../../platform/tables/tables.ts";
-import { transactionSize } from "../../platform/tables/transaction.ts";
 import { hours, plus } from "../../platform/time.ts";
 import type { Attributes } from "../attributes/attributes.ts";
 import type { User } from "../store.ts";

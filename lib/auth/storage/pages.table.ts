@@ -1,4 +1,4 @@
-import type { Filter, Row, RowPage, Scan, Table } from "../../platform/tables/tables.ts";
+import type { Filter, Row, RowPage, Scan, Table } from "../../platform/azure/tables.ts";
 import type { Page } from "../store.ts";
 
 /** Maximum number of entries that a page of a filtered list examines: it bounds the storage calls. */

@@ -1,4 +1,4 @@
-import type { Tables } from "../../platform/tables/tables.ts";
+import type { Tables } from "../../platform/azure/tables.ts";
 import { attributeTable } from "../attributes/attributes.table.ts";
 import { otpKeyTable } from "../otpkeys/otpkeys.table.ts";
 import { sessionTable } from "../sessions/sessions.table.ts";

@@ -1,5 +1,5 @@
+import { finishOrLog } from "../../platform/azure/confirm-write.ts";
 import { conflict, retryOnConflict } from "../../platform/stored.ts";
-import { finishOrLog } from "../../platform/tables/confirm-write.ts";
 import { listHint, nameHint, readHint, removeHint, sendNotices, writeHint } from "../storage/hints.table.ts";
 import { newEpoch } from "../storage/ids.ts";
 import type { AuthTables } from "../storage/tables.table.ts";

@@ -1,7 +1,7 @@
 import type * as z from "zod";
+import { readOrLog, rowColumns } from "../../platform/azure/row-columns.ts";
+import type { Row, RowPage, Table } from "../../platform/azure/tables.ts";
 import type { Immutable } from "../../platform/stored.ts";
-import { readOrLog, rowColumns } from "../../platform/tables/row-columns.ts";
-import type { Row, RowPage, Table } from "../../platform/tables/tables.ts";
 import { attributesIn } from "../attributes/attribute-rows.table.ts";
 import { attributeOf } from "../attributes/attributes.ts";
 import { attributePartition, byName, holderPrefix, listHint, nameKey } from "../storage/hints.table.ts";

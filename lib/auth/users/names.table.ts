@@ -1,8 +1,8 @@
 import * as z from "zod";
+import { touchRow } from "../../platform/azure/row-batches.ts";
+import { rowColumns } from "../../platform/azure/row-columns.ts";
+import type { Row } from "../../platform/azure/tables.ts";
 import { conflict, type Immutable, type Stored } from "../../platform/stored.ts";
-import { touchRow } from "../../platform/tables/row-batches.ts";
-import { rowColumns } from "../../platform/tables/row-columns.ts";
-import type { Row } from "../../platform/tables/tables.ts";
 import { sendNotices } from "../storage/hints.table.ts";
 import type { OwnRows } from "../storage/owned-rows.table.ts";
 import { type AuthTables, idKey, namePartition, nameRow, schemaVersion } from "../storage/tables.table.ts";

@@ -1,7 +1,7 @@
+import { confirmWrite, finishOrLog } from "../../platform/azure/confirm-write.ts";
+import { mapConcurrently } from "../../platform/azure/row-batches.ts";
+import { readOrLog } from "../../platform/azure/row-columns.ts";
 import { conflict, retryOnConflict } from "../../platform/stored.ts";
-import { confirmWrite, finishOrLog } from "../../platform/tables/confirm-write.ts";
-import { mapConcurrently } from "../../platform/tables/row-batches.ts";
-import { readOrLog } from "../../platform/tables/row-columns.ts";
 import { attributesIn } from "../attributes/attribute-rows.table.ts";
 import { indexHints, removeHint, sendNotices } from "../storage/hints.table.ts";
 import { type OwnRows, removeAction, touchAction } from "../storage/owned-rows.table.ts";

@@ -1,7 +1,7 @@
 import * as z from "zod";
+import { rowColumns } from "../../platform/azure/row-columns.ts";
+import type { Row } from "../../platform/azure/tables.ts";
 import { type Immutable, type Stored, storedInstant } from "../../platform/stored.ts";
-import { rowColumns } from "../../platform/tables/row-columns.ts";
-import type { Row } from "../../platform/tables/tables.ts";
 import type { Instant } from "../../platform/time.ts";
 import { attributeColumns, attributesRow } from "../attributes/attribute-rows.table.ts";
 import type { Attributes } from "../attributes/attributes.ts";

@@ -1,8 +1,8 @@
 import * as z from "zod";
+import { readOrLog, rowColumns } from "../../platform/azure/row-columns.ts";
+import type { Row, Tables } from "../../platform/azure/tables.ts";
 import type { Log } from "../../platform/log.ts";
 import { type Immutable, type Stored, storedInstant } from "../../platform/stored.ts";
-import { readOrLog, rowColumns } from "../../platform/tables/row-columns.ts";
-import type { Row, Tables } from "../../platform/tables/tables.ts";
 import type { Instant, Now } from "../../platform/time.ts";
 import { dueTable } from "../storage/due-index.table.ts";
 import { schemaVersion } from "../storage/request-rows.table.ts";

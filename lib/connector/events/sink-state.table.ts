@@ -1,9 +1,9 @@
 import * as z from "zod";
+import { rowColumns } from "../../platform/azure/row-columns.ts";
+import type { Tables } from "../../platform/azure/tables.ts";
 import type { Log } from "../../platform/log.ts";
 import type { PeerFailure } from "../../platform/peer-failure.ts";
 import { conflict, type Immutable, retryOnConflict, storedInstant } from "../../platform/stored.ts";
-import { rowColumns } from "../../platform/tables/row-columns.ts";
-import type { Tables } from "../../platform/tables/tables.ts";
 import { type Instant, type Now, plus } from "../../platform/time.ts";
 import { dueTable } from "../storage/due-index.table.ts";
 import { schemaVersion } from "../storage/request-rows.table.ts";

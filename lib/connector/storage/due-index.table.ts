@@ -1,8 +1,8 @@
 import * as z from "zod";
+import { readOrLog, rowColumns } from "../../platform/azure/row-columns.ts";
+import type { Row, Tables } from "../../platform/azure/tables.ts";
 import type { Log } from "../../platform/log.ts";
 import { type Immutable, storedInstant } from "../../platform/stored.ts";
-import { readOrLog, rowColumns } from "../../platform/tables/row-columns.ts";
-import type { Row, Tables } from "../../platform/tables/tables.ts";
 import type { Instant } from "../../platform/time.ts";
 import { type Due, dueSchema } from "../model/request.ts";
 import type { IndexRow } from "./index-writer.table.ts";

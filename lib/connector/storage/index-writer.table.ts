@@ -1,6 +1,6 @@
+import type { Table, Tables } from "../../platform/azure/tables.ts";
+import { transactionSize } from "../../platform/azure/transaction.ts";
 import { chunksOf } from "../../platform/collections.ts";
-import type { Table, Tables } from "../../platform/tables/tables.ts";
-import { transactionSize } from "../../platform/tables/transaction.ts";
 import type { Instant, Now } from "../../platform/time.ts";
 
 /** A row by which a request is found: of the index of due work, or of a list. */

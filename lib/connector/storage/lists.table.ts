@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import * as z from "zod";
+import { readOrLog, rowColumns } from "../../platform/azure/row-columns.ts";
+import type { Tables } from "../../platform/azure/tables.ts";
 import type { Log } from "../../platform/log.ts";
 import { type Immutable, storedInstant } from "../../platform/stored.ts";
-import { readOrLog, rowColumns } from "../../platform/tables/row-columns.ts";
-import type { Tables } from "../../platform/tables/tables.ts";
 import { type ListKey, type RequestList, sortKeyOf } from "../model/request-lists.ts";
 import type { IndexRow } from "./index-writer.table.ts";
 import { schemaVersion } from "./request-rows.table.ts";

@@ -1,5 +1,5 @@
+import type { Action, Row } from "../../platform/azure/tables.ts";
 import type { Fields } from "../../platform/log.ts";
-import type { Action, Row } from "../../platform/tables/tables.ts";
 import type { Instant } from "../../platform/time.ts";
 import type { RequestValues } from "../model/loaded-request.ts";
 import type { CredentialRequest } from "../model/request.ts";

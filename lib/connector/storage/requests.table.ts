@@ -1,6 +1,6 @@
+import type { Tables } from "../../platform/azure/tables.ts";
 import type { Fault } from "../../platform/fault.ts";
 import type { Log } from "../../platform/log.ts";
-import type { Tables } from "../../platform/tables/tables.ts";
 import { between, type Instant, minutes, type Now } from "../../platform/time.ts";
 import { claimsTable } from "../create/claims.table.ts";
 import { type Changes, type LoadedRequest, type RequestValues, withChanges } from "../model/loaded-request.ts";

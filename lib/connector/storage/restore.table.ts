@@ -1,8 +1,8 @@
+import { partitions } from "../../platform/azure/row-batches.ts";
+import type { Entity } from "../../platform/azure/tables.ts";
 import type { Log } from "../../platform/log.ts";
 import type { Backup, BackupScope } from "../../platform/maintenance/read-backup.ts";
 import { forEachItem } from "../../platform/maintenance/restore.ts";
-import { partitions } from "../../platform/tables/row-batches.ts";
-import type { Entity } from "../../platform/tables/tables.ts";
 import type { Instant } from "../../platform/time.ts";
 import { responsesContainer } from "../collect/responses.blob.ts";
 import { claimOf, type claimStore, claimsTable } from "../create/claims.table.ts";

@@ -1,6 +1,6 @@
+import { rowColumns } from "../../platform/azure/row-columns.ts";
+import type { Tables } from "../../platform/azure/tables.ts";
 import { conflict, retryOnConflict, type Stored } from "../../platform/stored.ts";
-import { rowColumns } from "../../platform/tables/row-columns.ts";
-import type { Tables } from "../../platform/tables/tables.ts";
 import type { LoadedRequest, RequestValues } from "../model/loaded-request.ts";
 import { type CredentialRequest, shipmentIdOf } from "../model/request.ts";
 import { isSameStatus, type ShipmentRecord, shipmentRecordSchema, shipmentStatusOf } from "../model/shipment.ts";

@@ -1,8 +1,8 @@
 import type { Blobs } from "../azure/blobs.ts";
+import { forEachConcurrently } from "../azure/row-batches.ts";
+import { parseRow, readOrLog } from "../azure/row-columns.ts";
+import type { Row, Tables } from "../azure/tables.ts";
 import type { Log } from "../log.ts";
-import { forEachConcurrently } from "../tables/row-batches.ts";
-import { parseRow, readOrLog } from "../tables/row-columns.ts";
-import type { Row, Tables } from "../tables/tables.ts";
 import { days, instant, type Now, plus } from "../time.ts";
 import {
   type BackupFiles,

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import * as z from "zod";
 import type { Blobs } from "../azure/blobs.ts";
+import type { Entity } from "../azure/tables.ts";
 import { Fault } from "../fault.ts";
-import type { Entity } from "../tables/tables.ts";
 import type { Instant } from "../time.ts";
 
 /** The container of backups, which Bicep or the local start creates. */

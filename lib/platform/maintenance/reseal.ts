@@ -1,9 +1,9 @@
+import { forEachConcurrently } from "../azure/row-batches.ts";
+import type { Row, Table, Tables } from "../azure/tables.ts";
 import type { Sealer } from "../crypto.ts";
 import { isUnavailable } from "../fault.ts";
 import type { Log } from "../log.ts";
 import { conflict, retryOnConflict } from "../stored.ts";
-import { forEachConcurrently } from "../tables/row-batches.ts";
-import type { Row, Table, Tables } from "../tables/tables.ts";
 
 /**
  * Seals every value in these tables under the current version of the key (G8). May be repeated, and run while the

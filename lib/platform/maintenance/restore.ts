@@ -1,10 +1,10 @@
 import type { Blobs } from "../azure/blobs.ts";
+import { forEachConcurrently, partitions, removeRows } from "../azure/row-batches.ts";
+import { readOrLog } from "../azure/row-columns.ts";
+import type { Tables } from "../azure/tables.ts";
+import { transactionSize } from "../azure/transaction.ts";
 import { Fault } from "../fault.ts";
 import type { Log } from "../log.ts";
-import { forEachConcurrently, partitions, removeRows } from "../tables/row-batches.ts";
-import { readOrLog } from "../tables/row-columns.ts";
-import type { Tables } from "../tables/tables.ts";
-import { transactionSize } from "../tables/transaction.ts";
 import type { Backup } from "./read-backup.ts";
 
 interface Stores {

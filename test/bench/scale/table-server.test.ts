@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createMeter } from "../../../bench/scale/meter.ts";
 import { startTableServer } from "../../../bench/scale/table-server.ts";
-import { openTables, type Row, type Table } from "../../../lib/platform/tables/tables.ts";
+import { openTables, type Row, type Table } from "../../../lib/platform/azure/tables.ts";
 import { atEndOfFile } from "../../support/run/end-of-file.ts";
 import { freshStorage, storageTimeoutMs } from "../../support/storage/fresh-storage.ts";
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { authStore } from "../../../lib/auth/storage/store.table.ts";
 import { foldUsername } from "../../../lib/auth/users/username.ts";
-import { openTables } from "../../../lib/platform/tables/tables.ts";
+import { openTables } from "../../../lib/platform/azure/tables.ts";
 import importedHashes from "../../support/auth/imported-hashes.json" with { type: "json" };
 import { storageDeps } from "../../support/auth/store.ts";
 import type { Answer } from "../../support/host/host-process.ts";

@@ -1,7 +1,7 @@
 import { setTimeout } from "node:timers/promises";
+import type { Tables } from "../../../lib/platform/azure/tables.ts";
 import type { Fetch } from "../../../lib/platform/call-peer.ts";
 import { Fault } from "../../../lib/platform/fault.ts";
-import type { Tables } from "../../../lib/platform/tables/tables.ts";
 import { between, type Instant, seconds } from "../../../lib/platform/time.ts";
 import { aroundCalls, aroundPort, type Call } from "../../support/storage/around-calls.ts";
 import type { Random } from "./random.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { openTables } from "../../../lib/platform/tables/tables.ts";
+import { openTables } from "../../../lib/platform/azure/tables.ts";
 import { days, hours, plus } from "../../../lib/platform/time.ts";
 import imported from "../../support/auth/imported-hashes.json" with { type: "json" };
 import { hotpKey, type SoftwareKey } from "../../support/auth/software-key.ts";

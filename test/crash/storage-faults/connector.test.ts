@@ -3,7 +3,7 @@ import { createBodyV2 } from "../../../lib/connector/api/body-to-draft.ts";
 import { cancelRequest } from "../../../lib/connector/cancel/cancel-request.ts";
 import { createRequest } from "../../../lib/connector/create/create-request.ts";
 import { resendPin } from "../../../lib/connector/pin/resend-pin.ts";
-import { openTables } from "../../../lib/platform/tables/tables.ts";
+import { openTables } from "../../../lib/platform/azure/tables.ts";
 import { days, minutes } from "../../../lib/platform/time.ts";
 import {
   newUser,

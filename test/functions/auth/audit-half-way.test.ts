@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import type { Tables } from "../../../lib/platform/azure/tables.ts";
 import { Fault } from "../../../lib/platform/fault.ts";
-import type { Tables } from "../../../lib/platform/tables/tables.ts";
 import { hotpKey, newPrefix, type SoftwareKey } from "../../support/auth/software-key.ts";
 import { crashingAfter, repeating, unanswered } from "../../support/auth/store-steps.ts";
 import {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { openTables, type Row } from "../../../lib/platform/tables/tables.ts";
+import { openTables, type Row } from "../../../lib/platform/azure/tables.ts";
 import { hotpKey } from "../../support/auth/software-key.ts";
 import { type MadeUser, type TestAuth, testAuth } from "../../support/auth/test-auth.ts";
 

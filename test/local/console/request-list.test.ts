@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { sortKeyOf } from "../../../lib/connector/model/request-lists.ts";
 import { indexWriter } from "../../../lib/connector/storage/index-writer.table.ts";
 import { listRow } from "../../../lib/connector/storage/lists.table.ts";
-import { openTables } from "../../../lib/platform/tables/tables.ts";
+import { openTables } from "../../../lib/platform/azure/tables.ts";
 import { instant } from "../../../lib/platform/time.ts";
 import { createRequestList } from "../../../local/console/request-list.ts";
 import { createStores } from "../../../local/start/system.ts";

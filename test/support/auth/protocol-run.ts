@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { type AuthStore, authStore } from "../../../lib/auth/storage/store.table.ts";
+import type { Tables } from "../../../lib/platform/azure/tables.ts";
 import { Fault } from "../../../lib/platform/fault.ts";
-import type { Tables } from "../../../lib/platform/tables/tables.ts";
 import { hours, type Instant, plus } from "../../../lib/platform/time.ts";
 import { aroundCalls, type Call } from "../storage/around-calls.ts";
 import { storageDeps } from "./store.ts";

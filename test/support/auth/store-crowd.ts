@@ -2,7 +2,7 @@ import { attributeHint, holderHint, listHint, nameHint } from "../../../lib/auth
 import { idKey } from "../../../lib/auth/storage/tables.table.ts";
 import { nameColumns } from "../../../lib/auth/users/names.table.ts";
 import { userParts } from "../../../lib/auth/users/user-rows.table.ts";
-import type { Action } from "../../../lib/platform/tables/tables.ts";
+import type { Action } from "../../../lib/platform/azure/tables.ts";
 import { type AuthStorage, plainKey } from "./store.ts";
 
 /** Users `crowd<n>` with ids from 1 on, alike in attributes and key. Index rows are written by the hundred. */

@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
+import type { Tables } from "../../../lib/platform/azure/tables.ts";
 import { Fault } from "../../../lib/platform/fault.ts";
-import type { Tables } from "../../../lib/platform/tables/tables.ts";
 import { aroundCalls, type Call } from "../storage/around-calls.ts";
 
 /** The process has died: none of its further calls is sent. */

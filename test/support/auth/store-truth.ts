@@ -5,7 +5,7 @@ import { authTables, idKey } from "../../../lib/auth/storage/tables.table.ts";
 import type { User, UserFilter } from "../../../lib/auth/store.ts";
 import { isGone, userIn } from "../../../lib/auth/users/user-rows.table.ts";
 import { foldUsername } from "../../../lib/auth/users/username.ts";
-import type { Row, Tables } from "../../../lib/platform/tables/tables.ts";
+import type { Row, Tables } from "../../../lib/platform/azure/tables.ts";
 
 /** A user as the rows have it at one moment. */
 export interface Truth {

@@ -5,8 +5,8 @@ import { type AuthStore, authStore } from "../../../lib/auth/storage/store.table
 import { authTables, type StorageDeps } from "../../../lib/auth/storage/tables.table.ts";
 import type { NewOtpKey } from "../../../lib/auth/store.ts";
 import { foldUsername, type UserRef } from "../../../lib/auth/users/username.ts";
+import { openTables, type Row, type Tables } from "../../../lib/platform/azure/tables.ts";
 import { createLog } from "../../../lib/platform/log.ts";
-import { openTables, type Row, type Tables } from "../../../lib/platform/tables/tables.ts";
 import { type Instant, instant, plus } from "../../../lib/platform/time.ts";
 import { freshStorage, storageTimeoutMs } from "../storage/fresh-storage.ts";
 

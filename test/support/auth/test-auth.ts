@@ -11,11 +11,11 @@ import { type AuthStore, authStore } from "../../../lib/auth/storage/store.table
 import { authTables } from "../../../lib/auth/storage/tables.table.ts";
 import { nameThrottleKey } from "../../../lib/auth/users/user-access.ts";
 import { keyRing } from "../../../lib/platform/azure/cached-secrets.ts";
+import { openTables, type Tables } from "../../../lib/platform/azure/tables.ts";
 import { type Api, httpFunctions } from "../../../lib/platform/http/api.ts";
 import type { Call, Cookie } from "../../../lib/platform/http/call.ts";
 import { type ServeOptions, serve } from "../../../lib/platform/http/serve.ts";
 import { createLog } from "../../../lib/platform/log.ts";
-import { openTables, type Tables } from "../../../lib/platform/tables/tables.ts";
 import { type Instant, instant } from "../../../lib/platform/time.ts";
 import { readAllSettings } from "../../../local/deploy/read-all-settings.ts";
 import { parseRoute, routedPath } from "../../../local/host/http/route.ts";

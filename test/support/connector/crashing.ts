@@ -1,4 +1,4 @@
-import type { Table, Tables } from "../../../lib/platform/tables/tables.ts";
+import type { Table, Tables } from "../../../lib/platform/azure/tables.ts";
 import type { ConnectorOptions } from "./test-connector.ts";
 
 /** A process that stops at one of its outside calls, and continues only if it is asked to. */

@@ -1,6 +1,6 @@
 import { type RequestStore, requestStore } from "../../../lib/connector/storage/requests.table.ts";
+import { openTables, type Tables } from "../../../lib/platform/azure/tables.ts";
 import { createLog } from "../../../lib/platform/log.ts";
-import { openTables, type Tables } from "../../../lib/platform/tables/tables.ts";
 import { instant } from "../../../lib/platform/time.ts";
 import { closePeers, type Peers, startPeers } from "../../../local/peers/all.ts";
 import { describeSystem } from "../../../local/start/system.ts";

@@ -1,4 +1,4 @@
-import type { Table, Tables } from "../../../lib/platform/tables/tables.ts";
+import type { Table, Tables } from "../../../lib/platform/azure/tables.ts";
 
 /** One storage call: what it is, for messages, and whether it may change anything. */
 export interface Call {

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Blobs } from "../../../lib/platform/azure/blobs.ts";
+import type { Tables } from "../../../lib/platform/azure/tables.ts";
 import { backupsContainer } from "../../../lib/platform/maintenance/read-backup.ts";
-import type { Tables } from "../../../lib/platform/tables/tables.ts";
 
 const hashOf = (text: string) => createHash("sha256").update(text).digest("hex");
 

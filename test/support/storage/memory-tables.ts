@@ -1,12 +1,5 @@
-import {
-  checkedEtag,
-  type Entity,
-  type Filter,
-  type Scan,
-  toEntity,
-  toRow,
-} from "../../../lib/platform/tables/rows.ts";
-import type { Action, Row, Table, Tables } from "../../../lib/platform/tables/tables.ts";
+import { checkedEtag, type Entity, type Filter, type Scan, toEntity, toRow } from "../../../lib/platform/azure/rows.ts";
+import type { Action, Row, Table, Tables } from "../../../lib/platform/azure/tables.ts";
 
 /** Rows of all tables by their keys. */
 type Rows = Map<string, Row>;

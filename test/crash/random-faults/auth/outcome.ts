@@ -1,4 +1,4 @@
-import { openTables } from "../../../../lib/platform/tables/tables.ts";
+import { openTables } from "../../../../lib/platform/azure/tables.ts";
 import { days } from "../../../../lib/platform/time.ts";
 import { breaches, residue, snapshotOf } from "../../../support/auth/store-truth.ts";
 import { type TestAuth, withSession } from "../../../support/auth/test-auth.ts";

@@ -11,9 +11,9 @@ import { authTables, idKey, openAuthTables } from "../../../../lib/auth/storage/
 import { nameColumns } from "../../../../lib/auth/users/names.table.ts";
 import { goneColumns, loginColumns, userColumns, userParts } from "../../../../lib/auth/users/user-rows.table.ts";
 import { openBlobs } from "../../../../lib/platform/azure/blobs.ts";
+import { openTables } from "../../../../lib/platform/azure/tables.ts";
 import { backUp } from "../../../../lib/platform/maintenance/back-up.ts";
 import { backupsContainer, openBackup } from "../../../../lib/platform/maintenance/read-backup.ts";
-import { openTables } from "../../../../lib/platform/tables/tables.ts";
 import { days } from "../../../../lib/platform/time.ts";
 import { identified, plainKey, storageDeps, username } from "../../../support/auth/store.ts";
 import { freshStorage, storageTimeoutMs } from "../../../support/storage/fresh-storage.ts";

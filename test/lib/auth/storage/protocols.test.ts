@@ -3,8 +3,8 @@ import { attributeOf } from "../../../../lib/auth/attributes/attributes.ts";
 import type { AuthStore } from "../../../../lib/auth/storage/store.table.ts";
 import { authTables } from "../../../../lib/auth/storage/tables.table.ts";
 import type { UserFilter, UserSummary } from "../../../../lib/auth/store.ts";
+import { openTables } from "../../../../lib/platform/azure/tables.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
-import { openTables } from "../../../../lib/platform/tables/tables.ts";
 import { hours, plus } from "../../../../lib/platform/time.ts";
 import {
   type CallFault,

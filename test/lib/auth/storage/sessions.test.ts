@@ -7,7 +7,7 @@ import { noFailures, type Throttle } from "../../../../lib/auth/sign-in/throttle
 import { authStore } from "../../../../lib/auth/storage/store.table.ts";
 import { authTables } from "../../../../lib/auth/storage/tables.table.ts";
 import type { ThrottleKey } from "../../../../lib/auth/store.ts";
-import { openTables } from "../../../../lib/platform/tables/tables.ts";
+import { openTables } from "../../../../lib/platform/azure/tables.ts";
 import { days, hours, minutes, plus } from "../../../../lib/platform/time.ts";
 import { named, openAuthStorage, storageDeps, username } from "../../../support/auth/store.ts";
 import { createStage, inTurns } from "../../../support/auth/store-steps.ts";

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { type AuthStore, authStore } from "../../../../lib/auth/storage/store.table.ts";
+import type { Tables } from "../../../../lib/platform/azure/tables.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
-import type { Tables } from "../../../../lib/platform/tables/tables.ts";
 import { hours } from "../../../../lib/platform/time.ts";
 import {
   type AuthStorage,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { claimStore, claimsTable } from "../../../../lib/connector/create/claims.table.ts";
 import type { Claim } from "../../../../lib/connector/model/idempotency.ts";
-import { openTables, type Tables } from "../../../../lib/platform/tables/tables.ts";
+import { openTables, type Tables } from "../../../../lib/platform/azure/tables.ts";
 import { hours, instant, plus, seconds } from "../../../../lib/platform/time.ts";
 import { freshStorage } from "../../../support/storage/fresh-storage.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { listRequests } from "../../../../lib/connector/api/list-requests.ts";
 import { eraseRecipient } from "../../../../lib/connector/cancel/erase-recipient.ts";
-import type { Entity } from "../../../../lib/platform/tables/tables.ts";
+import type { Entity } from "../../../../lib/platform/azure/tables.ts";
 import { days, hours, minutes, plus } from "../../../../lib/platform/time.ts";
 import {
   orderBody,

@@ -14,10 +14,10 @@ import { connectorTables, requestStore } from "../../../../lib/connector/storage
 import { connectorBackedUp, restoreConnector } from "../../../../lib/connector/storage/restore.table.ts";
 import { shipmentColumns } from "../../../../lib/connector/storage/shipment-records.table.ts";
 import { openBlobs } from "../../../../lib/platform/azure/blobs.ts";
+import { openTables } from "../../../../lib/platform/azure/tables.ts";
 import { createLog } from "../../../../lib/platform/log.ts";
 import { backUp } from "../../../../lib/platform/maintenance/back-up.ts";
 import { backupsContainer, openBackup } from "../../../../lib/platform/maintenance/read-backup.ts";
-import { openTables } from "../../../../lib/platform/tables/tables.ts";
 import { days } from "../../../../lib/platform/time.ts";
 import { type FreshStorage, freshStorage, storageTimeoutMs } from "../../../support/storage/fresh-storage.ts";
 import { sampleOf } from "../../../support/storage/sample-of.ts";

@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { personList, type RequestList } from "../../../../lib/connector/model/request-lists.ts";
 import { indexWriter } from "../../../../lib/connector/storage/index-writer.table.ts";
 import { listRow, listsTable, requestLists } from "../../../../lib/connector/storage/lists.table.ts";
+import { openTables } from "../../../../lib/platform/azure/tables.ts";
 import { createLog } from "../../../../lib/platform/log.ts";
-import { openTables } from "../../../../lib/platform/tables/tables.ts";
 import { instant, seconds } from "../../../../lib/platform/time.ts";
 import { freshStorage } from "../../../support/storage/fresh-storage.ts";
 

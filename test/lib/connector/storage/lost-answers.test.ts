@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
 import { resendPin } from "../../../../lib/connector/pin/resend-pin.ts";
+import type { Table } from "../../../../lib/platform/azure/tables.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
-import type { Table } from "../../../../lib/platform/tables/tables.ts";
 import { hours, minutes } from "../../../../lib/platform/time.ts";
 import { attempts, connectorBehindProxy } from "../../../support/connector/behind-proxy.ts";
 import { failingTable, withTable } from "../../../support/connector/crashing.ts";

@@ -13,8 +13,8 @@ import {
 } from "../../../../lib/connector/storage/request-rows.table.ts";
 import { connectorTables, requestStore } from "../../../../lib/connector/storage/requests.table.ts";
 import { shipmentRecords } from "../../../../lib/connector/storage/shipment-records.table.ts";
+import { openTables } from "../../../../lib/platform/azure/tables.ts";
 import { createLog } from "../../../../lib/platform/log.ts";
-import { openTables } from "../../../../lib/platform/tables/tables.ts";
 import { hours, type Instant, plus } from "../../../../lib/platform/time.ts";
 import { withTable } from "../../../support/connector/crashing.ts";
 import { forAll } from "../../../support/for-all.ts";

@@ -7,8 +7,8 @@ import { personList } from "../../../../lib/connector/model/request-lists.ts";
 import type { SecurityKey } from "../../../../lib/connector/model/security-key.ts";
 import { connectorTables, requestStore } from "../../../../lib/connector/storage/requests.table.ts";
 import { shipmentRecords } from "../../../../lib/connector/storage/shipment-records.table.ts";
+import { openTables, type Tables } from "../../../../lib/platform/azure/tables.ts";
 import { createLog } from "../../../../lib/platform/log.ts";
-import { openTables, type Tables } from "../../../../lib/platform/tables/tables.ts";
 import { failingTable, withTable } from "../../../support/connector/crashing.ts";
 import { freshStorage } from "../../../support/storage/fresh-storage.ts";
 

@@ -6,11 +6,11 @@ import { type AuthStore, authStore } from "../../../../lib/auth/storage/store.ta
 import { authTables, openAuthTables } from "../../../../lib/auth/storage/tables.table.ts";
 import type { UserFilter } from "../../../../lib/auth/store.ts";
 import { type Blobs, openBlobs } from "../../../../lib/platform/azure/blobs.ts";
+import { openTables, type Tables } from "../../../../lib/platform/azure/tables.ts";
 import { createLog } from "../../../../lib/platform/log.ts";
 import { backUp } from "../../../../lib/platform/maintenance/back-up.ts";
 import { backupsContainer, openBackup } from "../../../../lib/platform/maintenance/read-backup.ts";
 import { restore } from "../../../../lib/platform/maintenance/restore.ts";
-import { openTables, type Tables } from "../../../../lib/platform/tables/tables.ts";
 import { days, instant, type Now, seconds } from "../../../../lib/platform/time.ts";
 import { named, plainKey, storageDeps, username } from "../../../support/auth/store.ts";
 import { createStage } from "../../../support/auth/store-steps.ts";

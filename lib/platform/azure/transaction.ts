@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { TableClient, TransactionAction } from "@azure/data-tables";
-import type { Policies } from "../azure/services.ts";
 import { checkedEtag, type Entity, toEntity } from "./rows.ts";
+import type { Policies } from "./services.ts";
 
 /** Maximum number of actions of a transaction. */
 export const transactionSize = 100;

@@ -1,7 +1,7 @@
 import type { TableClient } from "@azure/data-tables";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type Entity, openTables, type Row, type Table, type Tables } from "../../../../lib/platform/tables/tables.ts";
-import { conditionalRemovals, submit } from "../../../../lib/platform/tables/transaction.ts";
+import { type Entity, openTables, type Row, type Table, type Tables } from "../../../../lib/platform/azure/tables.ts";
+import { conditionalRemovals, submit } from "../../../../lib/platform/azure/transaction.ts";
 import { type Peer, startPeer } from "../../../../local/peers/peer.ts";
 import { type PausingProxy, startPausingProxy } from "../../../support/host/pausing-proxy.ts";
 import { freshStorage } from "../../../support/storage/fresh-storage.ts";

@@ -1,14 +1,5 @@
 import type { TableClient, TableServiceClientOptions } from "@azure/data-tables";
 import {
-  isLocalService,
-  isServiceError,
-  type Policies,
-  rejectNonJson,
-  retryOptions,
-  type ServiceAccess,
-  serviceCaller,
-} from "../azure/services.ts";
-import {
   checkedEtag,
   type Entity,
   etagOf,
@@ -20,6 +11,15 @@ import {
   toEntity,
   toRow,
 } from "./rows.ts";
+import {
+  isLocalService,
+  isServiceError,
+  type Policies,
+  rejectNonJson,
+  retryOptions,
+  type ServiceAccess,
+  serviceCaller,
+} from "./services.ts";
 import { type Action, conditionalRemovals, retryableTransactions, submit } from "./transaction.ts";
 
 export type { Entity, Filter, Row, RowPage, Scan } from "./rows.ts";
