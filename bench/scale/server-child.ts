@@ -1,6 +1,6 @@
 // The simulated table server in a process of its own, so that its work does not count as the host's.
-import { nameKey } from "../../lib/auth/storage/hints.table.ts";
-import { idKey, namePartition } from "../../lib/auth/storage/tables.table.ts";
+import { nameKey } from "../../lib/auth/hints.table.ts";
+import { idKey, namePartition } from "../../lib/auth/tables.table.ts";
 import { copierOf, type Difference, type Snapshot } from "./clone.ts";
 import type { MeterReport } from "./meter.ts";
 import { startTableServer } from "./table-server.ts";

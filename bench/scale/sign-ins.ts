@@ -1,13 +1,13 @@
 import { randomBytes } from "node:crypto";
 import pLimit from "p-limit";
+import { createKeyedHash } from "../../lib/auth/hash.ts";
 import { toAuthRules } from "../../lib/auth/rules.ts";
 import { createDeviceTokens } from "../../lib/auth/sessions/device-token.ts";
 import { findLiveSession } from "../../lib/auth/sessions/manage-sessions.ts";
 import { authSettings } from "../../lib/auth/settings.ts";
 import { signIn } from "../../lib/auth/sign-in/sign-in.ts";
-import { createKeyedHash } from "../../lib/auth/storage/hash.ts";
-import { authStore } from "../../lib/auth/storage/store.table.ts";
-import { authTables } from "../../lib/auth/storage/tables.table.ts";
+import { authStore } from "../../lib/auth/store.table.ts";
+import { authTables } from "../../lib/auth/tables.table.ts";
 import { parseUsername } from "../../lib/auth/users/username.ts";
 import { openTables } from "../../lib/platform/azure/tables.ts";
 import { createLog } from "../../lib/platform/log.ts";

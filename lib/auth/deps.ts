@@ -1,12 +1,12 @@
 import type { Sealer } from "../platform/crypto.ts";
 import type { Log } from "../platform/log.ts";
 import type { Now } from "../platform/time.ts";
+import type { KeyedHash } from "./hash.ts";
 import type { createOtpValidation } from "./otpkeys/kinds/remote.ts";
 import type { PasswordHasher } from "./passwords/password-hash.ts";
 import type { toAuthRules } from "./rules.ts";
 import type { createDeviceTokens } from "./sessions/device-token.ts";
-import type { KeyedHash } from "./storage/hash.ts";
-import type { AuthStore } from "./storage/store.table.ts";
+import type { AuthStore } from "./store.table.ts";
 
 /** What the operations of the authentication server depend on. */
 export interface AuthDeps extends AuthStore {

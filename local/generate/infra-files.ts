@@ -1,5 +1,5 @@
 import { authSettings } from "../../lib/auth/settings.ts";
-import { authTables } from "../../lib/auth/storage/tables.table.ts";
+import { authTables } from "../../lib/auth/tables.table.ts";
 import { responsesContainer } from "../../lib/connector/collect/responses.blob.ts";
 import { connectorSettings } from "../../lib/connector/settings.ts";
 import { connectorTables } from "../../lib/connector/storage/requests.table.ts";

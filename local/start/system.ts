@@ -1,7 +1,7 @@
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
-import { authTables } from "../../lib/auth/storage/tables.table.ts";
+import { authTables } from "../../lib/auth/tables.table.ts";
 import { responsesContainer } from "../../lib/connector/collect/responses.blob.ts";
 import { connectorSettings } from "../../lib/connector/settings.ts";
 import { connectorTables } from "../../lib/connector/storage/requests.table.ts";

@@ -6,7 +6,7 @@ import { connectorJobs } from "../../functions/connector/jobs.ts";
 import { connector } from "../../functions/connector/routes.ts";
 import { connectorTasks } from "../../functions/connector/start/maintenance-tasks.ts";
 import { backUpJobs } from "../../functions/maintenance.ts";
-import { authBackedUp } from "../../lib/auth/storage/restore.table.ts";
+import { authBackedUp } from "../../lib/auth/restore.table.ts";
 import { connectorSettings } from "../../lib/connector/settings.ts";
 import { connectorBackedUp } from "../../lib/connector/storage/restore.table.ts";
 import type { Blobs } from "../../lib/platform/azure/blobs.ts";

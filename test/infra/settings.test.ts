@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { client, core } from "../../functions/auth/routes.ts";
 import { connector } from "../../functions/connector/routes.ts";
 import { authSettings } from "../../lib/auth/settings.ts";
-import { authTables } from "../../lib/auth/storage/tables.table.ts";
+import { authTables } from "../../lib/auth/tables.table.ts";
 import { responsesContainer } from "../../lib/connector/collect/responses.blob.ts";
 import { connectorSettings } from "../../lib/connector/settings.ts";
 import { connectorTables } from "../../lib/connector/storage/requests.table.ts";

@@ -1,5 +1,5 @@
+import { authBackedUp } from "../../../lib/auth/restore.table.ts";
 import { type AuthSettings, authSettings } from "../../../lib/auth/settings.ts";
-import { authBackedUp } from "../../../lib/auth/storage/restore.table.ts";
 import type { Job } from "../../../lib/platform/http/job.ts";
 import { minutes } from "../../../lib/platform/time.ts";
 import type { Deployment } from "../../deployment.ts";

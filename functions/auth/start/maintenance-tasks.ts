@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { createKeyedHash } from "../../../lib/auth/storage/hash.ts";
-import { authBackedUp, restoreAuth, verifyAuth } from "../../../lib/auth/storage/restore.table.ts";
-import { authTables, openAuthTables } from "../../../lib/auth/storage/tables.table.ts";
+import { createKeyedHash } from "../../../lib/auth/hash.ts";
+import { authBackedUp, restoreAuth, verifyAuth } from "../../../lib/auth/restore.table.ts";
+import { authTables, openAuthTables } from "../../../lib/auth/tables.table.ts";
 import { keyRing } from "../../../lib/platform/azure/cached-secrets.ts";
 import { type Task, task } from "../../../lib/platform/http/task.ts";
 import { findBackup } from "../../../lib/platform/maintenance/read-backup.ts";

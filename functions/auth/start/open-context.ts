@@ -1,10 +1,10 @@
+import { createKeyedHash } from "../../../lib/auth/hash.ts";
 import { createOtpValidation } from "../../../lib/auth/otpkeys/kinds/remote.ts";
 import { createPasswordHasher } from "../../../lib/auth/passwords/password-hash.ts";
 import { authLimits, toAuthRules } from "../../../lib/auth/rules.ts";
 import { createDeviceTokens } from "../../../lib/auth/sessions/device-token.ts";
 import type { AuthSettings } from "../../../lib/auth/settings.ts";
-import { createKeyedHash } from "../../../lib/auth/storage/hash.ts";
-import { authStore } from "../../../lib/auth/storage/store.table.ts";
+import { authStore } from "../../../lib/auth/store.table.ts";
 import { keyRing } from "../../../lib/platform/azure/cached-secrets.ts";
 import type { Deployment } from "../../deployment.ts";
 import { apiUrl } from "../../service.ts";

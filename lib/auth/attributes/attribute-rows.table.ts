@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { checkVersion, jsonColumn, parseRow } from "../../platform/azure/row-columns.ts";
 import type { Row } from "../../platform/azure/tables.ts";
-import { schemaVersion } from "../storage/tables.table.ts";
+import { schemaVersion } from "../tables.table.ts";
 import type { Attributes } from "./attributes.ts";
 
 /** Row of all attributes of a user or an OTP key, in the owner's partition. */

@@ -1,9 +1,9 @@
 import { rowColumns } from "../../platform/azure/row-columns.ts";
 import type { Row } from "../../platform/azure/tables.ts";
 import type { Stored } from "../../platform/stored.ts";
-import { byRowKey, type OwnRows } from "../storage/owned-rows.table.ts";
-import { type AuthTables, schemaVersion } from "../storage/tables.table.ts";
+import { byRowKey, type OwnRows } from "../owned-rows.table.ts";
 import { type OtpKey, otpKeySchema } from "../store.ts";
+import { type AuthTables, schemaVersion } from "../tables.table.ts";
 import { readUser } from "../users/names.table.ts";
 import type { UserRef } from "../users/username.ts";
 

@@ -1,8 +1,8 @@
 import { partitions } from "../../platform/azure/row-batches.ts";
 import { readOrLog } from "../../platform/azure/row-columns.ts";
-import { pageOf, rowsOf } from "../storage/pages.table.ts";
-import type { AuthTables } from "../storage/tables.table.ts";
+import { pageOf, rowsOf } from "../pages.table.ts";
 import type { OtpKey, OtpKeyFilter, OtpKeySummary, Page, Range } from "../store.ts";
+import type { AuthTables } from "../tables.table.ts";
 import { keyIn, keyRow } from "./key-rows.table.ts";
 
 /** Returns a page of the OTP keys that match a filter, sorted by prefix: a call for 1,000 rows. */

@@ -1,9 +1,9 @@
 import { finishOrLog } from "../../platform/azure/confirm-write.ts";
 import { conflict, retryOnConflict } from "../../platform/stored.ts";
-import { listHint, nameHint, readHint, removeHint, sendNotices, writeHint } from "../storage/hints.table.ts";
-import { newEpoch } from "../storage/ids.ts";
-import type { AuthTables } from "../storage/tables.table.ts";
+import { listHint, nameHint, readHint, removeHint, sendNotices, writeHint } from "../hints.table.ts";
+import { newEpoch } from "../ids.ts";
 import type { User } from "../store.ts";
+import type { AuthTables } from "../tables.table.ts";
 import {
   locateUser,
   readName,

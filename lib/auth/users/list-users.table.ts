@@ -4,12 +4,12 @@ import type { Row, RowPage, Table } from "../../platform/azure/tables.ts";
 import type { Immutable } from "../../platform/stored.ts";
 import { attributesIn } from "../attributes/attribute-rows.table.ts";
 import { attributeOf } from "../attributes/attributes.ts";
-import { attributePartition, byName, holderPrefix, listHint, nameKey } from "../storage/hints.table.ts";
-import { createdAt, firstIdAt } from "../storage/ids.ts";
-import type { OwnRows } from "../storage/owned-rows.table.ts";
-import { type Examined, examineEach, type ListOptions, pageOf, rowsOf } from "../storage/pages.table.ts";
-import { type AuthTables, idAtEnd, idKey, schemaVersion } from "../storage/tables.table.ts";
+import { attributePartition, byName, holderPrefix, listHint, nameKey } from "../hints.table.ts";
+import { createdAt, firstIdAt } from "../ids.ts";
+import type { OwnRows } from "../owned-rows.table.ts";
+import { type Examined, examineEach, type ListOptions, pageOf, rowsOf } from "../pages.table.ts";
 import { type Page, type Range, type UserFilter, type UserSummary, userSchema } from "../store.ts";
+import { type AuthTables, idAtEnd, idKey, schemaVersion } from "../tables.table.ts";
 import { isGone, lastLoginIn, loginRow, readUserRows, userRow } from "./user-rows.table.ts";
 import { foldUsername } from "./username.ts";
 

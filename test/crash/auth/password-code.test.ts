@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { idKey } from "../../../lib/auth/storage/tables.table.ts";
+import { idKey } from "../../../lib/auth/tables.table.ts";
 import { type Hold, type HoldRule, startPausingProxy } from "../../support/host/pausing-proxy.ts";
 import { type AuthHost, type AuthSystem, password, startAuthSystem, statuses } from "./system.ts";
 

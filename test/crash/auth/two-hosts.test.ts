@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { authStore } from "../../../lib/auth/storage/store.table.ts";
+import { authStore } from "../../../lib/auth/store.table.ts";
 import { foldUsername } from "../../../lib/auth/users/username.ts";
 import { openTables } from "../../../lib/platform/azure/tables.ts";
 import importedHashes from "../../support/auth/imported-hashes.json" with { type: "json" };

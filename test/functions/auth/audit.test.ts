@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { createKeyedHash } from "../../../lib/auth/storage/hash.ts";
+import { createKeyedHash } from "../../../lib/auth/hash.ts";
 import { hashUsernameForLog } from "../../../lib/auth/users/username.ts";
 import { hotpKey, newPrefix, stepAt, totpKey, yubicoKey } from "../../support/auth/software-key.ts";
 import { newPassword, replacing, testAuth, validationKey, withSession } from "../../support/auth/test-auth.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { createKeyedHash } from "../../../lib/auth/storage/hash.ts";
-import { idKey } from "../../../lib/auth/storage/tables.table.ts";
+import { createKeyedHash } from "../../../lib/auth/hash.ts";
+import { idKey } from "../../../lib/auth/tables.table.ts";
 import { nameThrottleKey } from "../../../lib/auth/users/user-access.ts";
 import { keyRing } from "../../../lib/platform/azure/cached-secrets.ts";
 import { hours } from "../../../lib/platform/time.ts";

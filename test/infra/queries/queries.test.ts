@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { authJobs } from "../../../functions/auth/start/auth-service.ts";
 import { connectorJobs } from "../../../functions/connector/jobs.ts";
 import { backUpJobs } from "../../../functions/maintenance.ts";
-import { authBackedUp } from "../../../lib/auth/storage/restore.table.ts";
+import { authBackedUp } from "../../../lib/auth/restore.table.ts";
 import { idpName } from "../../../lib/connector/model/peer-names.ts";
 import { grantByClientCredentials } from "../../../lib/connector/peers/grant.ts";
 import { connectorBackedUp } from "../../../lib/connector/storage/restore.table.ts";

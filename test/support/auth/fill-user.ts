@@ -1,5 +1,5 @@
-import { idKey } from "../../../lib/auth/storage/tables.table.ts";
 import { maxAssignedKeys } from "../../../lib/auth/store.ts";
+import { idKey } from "../../../lib/auth/tables.table.ts";
 import type { TestAuth } from "./test-auth.ts";
 
 /** Gives a user all OTP keys that a user can have but `free`. None of them exists. */

@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import { type AuthStore, authStore } from "../../../lib/auth/storage/store.table.ts";
+import { type AuthStore, authStore } from "../../../lib/auth/store.table.ts";
 import type { Tables } from "../../../lib/platform/azure/tables.ts";
 import { Fault } from "../../../lib/platform/fault.ts";
 import { hours, type Instant, plus } from "../../../lib/platform/time.ts";

@@ -1,5 +1,5 @@
-import { attributeHint, holderHint, listHint, nameHint } from "../../../lib/auth/storage/hints.table.ts";
-import { idKey } from "../../../lib/auth/storage/tables.table.ts";
+import { attributeHint, holderHint, listHint, nameHint } from "../../../lib/auth/hints.table.ts";
+import { idKey } from "../../../lib/auth/tables.table.ts";
 import { nameColumns } from "../../../lib/auth/users/names.table.ts";
 import { userParts } from "../../../lib/auth/users/user-rows.table.ts";
 import type { Action } from "../../../lib/platform/azure/tables.ts";

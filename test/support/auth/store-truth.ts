@@ -1,8 +1,8 @@
 import { attributesIn } from "../../../lib/auth/attributes/attribute-rows.table.ts";
 import type { Attributes } from "../../../lib/auth/attributes/attributes.ts";
-import { type Hint, hintedId, indexHints, isTrueHint, nameHint } from "../../../lib/auth/storage/hints.table.ts";
-import { authTables, idKey } from "../../../lib/auth/storage/tables.table.ts";
+import { type Hint, hintedId, indexHints, isTrueHint, nameHint } from "../../../lib/auth/hints.table.ts";
 import type { User, UserFilter } from "../../../lib/auth/store.ts";
+import { authTables, idKey } from "../../../lib/auth/tables.table.ts";
 import { isGone, userIn } from "../../../lib/auth/users/user-rows.table.ts";
 import { foldUsername } from "../../../lib/auth/users/username.ts";
 import type { Row, Tables } from "../../../lib/platform/azure/tables.ts";

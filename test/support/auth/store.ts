@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
-import { createKeyedHash } from "../../../lib/auth/storage/hash.ts";
-import { type AuthStore, authStore } from "../../../lib/auth/storage/store.table.ts";
-import { authTables, type StorageDeps } from "../../../lib/auth/storage/tables.table.ts";
+import { createKeyedHash } from "../../../lib/auth/hash.ts";
+import { type AuthStore, authStore } from "../../../lib/auth/store.table.ts";
 import type { NewOtpKey } from "../../../lib/auth/store.ts";
+import { authTables, type StorageDeps } from "../../../lib/auth/tables.table.ts";
 import { foldUsername, type UserRef } from "../../../lib/auth/users/username.ts";
 import { openTables, type Row, type Tables } from "../../../lib/platform/azure/tables.ts";
 import { createLog } from "../../../lib/platform/log.ts";

@@ -2,8 +2,8 @@ import { timingSafeEqual } from "node:crypto";
 import * as z from "zod";
 import { type Immutable, storedInstant } from "../../../platform/stored.ts";
 import type { Instant } from "../../../platform/time.ts";
+import { hashOf } from "../../hash.ts";
 import { readTypedCode } from "../../passwords/typed-code.ts";
-import { hashOf } from "../../storage/hash.ts";
 
 /**
  * The stored temporary code of a lost OTP key. Without `hash` no code is accepted; the user still needs an OTP to sign

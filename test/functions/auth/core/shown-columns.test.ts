@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { otpkeySummary, otpkeyView, userSummary, userView } from "../../../../functions/auth/views.ts";
 import { otpKeyColumns } from "../../../../lib/auth/otpkeys/key-rows.table.ts";
-import { idKey } from "../../../../lib/auth/storage/tables.table.ts";
 import type { OtpKey, User } from "../../../../lib/auth/store.ts";
+import { idKey } from "../../../../lib/auth/tables.table.ts";
 import { loginColumns, userColumns } from "../../../../lib/auth/users/user-rows.table.ts";
 import { newPrefix } from "../../../support/auth/software-key.ts";
 import { testAuth } from "../../../support/auth/test-auth.ts";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { authTasks } from "../../../../functions/auth/start/maintenance-tasks.ts";
-import { authTables } from "../../../../lib/auth/storage/tables.table.ts";
+import { authTables } from "../../../../lib/auth/tables.table.ts";
 import { keyRing } from "../../../../lib/platform/azure/cached-secrets.ts";
 import { openSecrets } from "../../../../lib/platform/azure/secrets.ts";
 import { localCredential } from "../../../../lib/platform/azure/services.ts";

@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import * as fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
-import { authBackedUp, restoreAuth, verifyAuth } from "../../../../lib/auth/storage/restore.table.ts";
-import { type AuthStore, authStore } from "../../../../lib/auth/storage/store.table.ts";
-import { authTables, openAuthTables } from "../../../../lib/auth/storage/tables.table.ts";
+import { authBackedUp, restoreAuth, verifyAuth } from "../../../../lib/auth/restore.table.ts";
+import { type AuthStore, authStore } from "../../../../lib/auth/store.table.ts";
 import type { UserFilter } from "../../../../lib/auth/store.ts";
+import { authTables, openAuthTables } from "../../../../lib/auth/tables.table.ts";
 import { type Blobs, openBlobs } from "../../../../lib/platform/azure/blobs.ts";
 import { openTables, type Tables } from "../../../../lib/platform/azure/tables.ts";
 import { createLog } from "../../../../lib/platform/log.ts";

@@ -1,5 +1,5 @@
-import { confirmWrite } from "../../platform/azure/confirm-write.ts";
-import type { Action, Entity, Row, Table } from "../../platform/azure/tables.ts";
+import { confirmWrite } from "../platform/azure/confirm-write.ts";
+import type { Action, Entity, Row, Table } from "../platform/azure/tables.ts";
 import { type AuthTables, newWriteId } from "./tables.table.ts";
 
 /** The rows of a user or an OTP key, as far as they exist. Those of one owner are inserted and removed together. */

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { type AuthStore, authStore } from "../../../../lib/auth/storage/store.table.ts";
-import type { Tables } from "../../../../lib/platform/azure/tables.ts";
-import { Fault } from "../../../../lib/platform/fault.ts";
-import { hours } from "../../../../lib/platform/time.ts";
+import { type AuthStore, authStore } from "../../../lib/auth/store.table.ts";
+import type { Tables } from "../../../lib/platform/azure/tables.ts";
+import { Fault } from "../../../lib/platform/fault.ts";
+import { hours } from "../../../lib/platform/time.ts";
 import {
   type AuthStorage,
   identified,
@@ -11,9 +11,9 @@ import {
   plainKey,
   storageDeps,
   username,
-} from "../../../support/auth/store.ts";
-import { Crash, crashingAfter, createStage, inTurns } from "../../../support/auth/store-steps.ts";
-import { breaches, residue, snapshotOf } from "../../../support/auth/store-truth.ts";
+} from "../../support/auth/store.ts";
+import { Crash, crashingAfter, createStage, inTurns } from "../../support/auth/store-steps.ts";
+import { breaches, residue, snapshotOf } from "../../support/auth/store-truth.ts";
 
 let storage: AuthStorage;
 /** Id of the user arthur, who has planet=earth and the OTP key towel. */

@@ -1,9 +1,9 @@
 import * as z from "zod";
-import { mapConcurrently, removeRows } from "../../platform/azure/row-batches.ts";
-import { parseRow, readOrLog, rowColumns } from "../../platform/azure/row-columns.ts";
-import type { Entity, Row, RowPage } from "../../platform/azure/tables.ts";
-import { storedInstant } from "../../platform/stored.ts";
-import type { Instant } from "../../platform/time.ts";
+import { mapConcurrently, removeRows } from "../platform/azure/row-batches.ts";
+import { parseRow, readOrLog, rowColumns } from "../platform/azure/row-columns.ts";
+import type { Entity, Row, RowPage } from "../platform/azure/tables.ts";
+import { storedInstant } from "../platform/stored.ts";
+import type { Instant } from "../platform/time.ts";
 import { type AuthTables, schemaVersion } from "./tables.table.ts";
 
 /** Tables whose rows expire, each with a queue. Sessions need none: their partition keys begin with the hour. */

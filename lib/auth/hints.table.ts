@@ -1,15 +1,15 @@
 import * as z from "zod";
-import { rowColumns } from "../../platform/azure/row-columns.ts";
-import type { Row } from "../../platform/azure/tables.ts";
-import { transactionSize } from "../../platform/azure/transaction.ts";
-import { chunksOf } from "../../platform/collections.ts";
-import type { Immutable } from "../../platform/stored.ts";
-import { hours, plus } from "../../platform/time.ts";
-import type { Attributes } from "../attributes/attributes.ts";
-import type { User } from "../store.ts";
-import { foldUsername } from "../users/username.ts";
+import { rowColumns } from "../platform/azure/row-columns.ts";
+import type { Row } from "../platform/azure/tables.ts";
+import { transactionSize } from "../platform/azure/transaction.ts";
+import { chunksOf } from "../platform/collections.ts";
+import type { Immutable } from "../platform/stored.ts";
+import { hours, plus } from "../platform/time.ts";
+import type { Attributes } from "./attributes/attributes.ts";
 import { hashOf } from "./hash.ts";
+import type { User } from "./store.ts";
 import { type AuthTables, idAtEnd, idKey, namePartition, nameRow, schemaVersion } from "./tables.table.ts";
+import { foldUsername } from "./users/username.ts";
 
 const id = z.int().positive();
 

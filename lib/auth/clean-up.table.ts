@@ -1,11 +1,8 @@
-import { partitions, removeRows, touchRow } from "../../platform/azure/row-batches.ts";
-import type { Row } from "../../platform/azure/tables.ts";
-import { transactionSize } from "../../platform/azure/transaction.ts";
-import { conflict, retryOnConflict } from "../../platform/stored.ts";
-import { attributesIn } from "../attributes/attribute-rows.table.ts";
-import { sessionHour } from "../sessions/session.ts";
-import { finishDeletion } from "../users/remove-user.table.ts";
-import { readUserRows, userIn } from "../users/user-rows.table.ts";
+import { partitions, removeRows, touchRow } from "../platform/azure/row-batches.ts";
+import type { Row } from "../platform/azure/tables.ts";
+import { transactionSize } from "../platform/azure/transaction.ts";
+import { conflict, retryOnConflict } from "../platform/stored.ts";
+import { attributesIn } from "./attributes/attribute-rows.table.ts";
 import { cleanUpQueue, removeExpired } from "./expiry.table.ts";
 import {
   type Hint,
@@ -17,7 +14,10 @@ import {
   readHint,
   removeHint,
 } from "./hints.table.ts";
+import { sessionHour } from "./sessions/session.ts";
 import type { AuthTables } from "./tables.table.ts";
+import { finishDeletion } from "./users/remove-user.table.ts";
+import { readUserRows, userIn } from "./users/user-rows.table.ts";
 
 /**
  * Deletes expired rows, sorted by expiry, and what unfinished calls have left (A19). Stops at the signal; the next run

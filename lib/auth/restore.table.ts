@@ -1,25 +1,25 @@
-import { partitions } from "../../platform/azure/row-batches.ts";
-import type { Entity, Row } from "../../platform/azure/tables.ts";
-import type { Log } from "../../platform/log.ts";
-import type { Backup, BackupScope } from "../../platform/maintenance/read-backup.ts";
-import { forEachItem } from "../../platform/maintenance/restore.ts";
-import type { Instant } from "../../platform/time.ts";
-import { attributeColumns, attributesIn, attributesRow } from "../attributes/attribute-rows.table.ts";
-import type { Attributes } from "../attributes/attributes.ts";
-import { keyIn, keyRow, otpKeyColumns } from "../otpkeys/key-rows.table.ts";
-import type { OtpWindows } from "../otpkeys/kinds/contract.ts";
-import { otpKind } from "../otpkeys/kinds/kinds.ts";
-import { withoutHash } from "../otpkeys/kinds/temporary-code.ts";
-import { spendOtp, spentColumns } from "../otpkeys/otpkeys.table.ts";
-import { endedCode } from "../passwords/password-code.ts";
-import type { OtpKey, User, UserSummary } from "../store.ts";
-import { writeName } from "../users/names.table.ts";
-import { isGone, lastLoginIn, userIn, userParts, userRow } from "../users/user-rows.table.ts";
-import { foldUsername, usernameMaxCodePoints } from "../users/username.ts";
+import { partitions } from "../platform/azure/row-batches.ts";
+import type { Entity, Row } from "../platform/azure/tables.ts";
+import type { Log } from "../platform/log.ts";
+import type { Backup, BackupScope } from "../platform/maintenance/read-backup.ts";
+import { forEachItem } from "../platform/maintenance/restore.ts";
+import type { Instant } from "../platform/time.ts";
+import { attributeColumns, attributesIn, attributesRow } from "./attributes/attribute-rows.table.ts";
+import type { Attributes } from "./attributes/attributes.ts";
 import { holderPrefix, indexHints, writeHint } from "./hints.table.ts";
 import { newEpoch } from "./ids.ts";
+import { keyIn, keyRow, otpKeyColumns } from "./otpkeys/key-rows.table.ts";
+import type { OtpWindows } from "./otpkeys/kinds/contract.ts";
+import { otpKind } from "./otpkeys/kinds/kinds.ts";
+import { withoutHash } from "./otpkeys/kinds/temporary-code.ts";
+import { spendOtp, spentColumns } from "./otpkeys/otpkeys.table.ts";
 import { byRowKey } from "./owned-rows.table.ts";
+import { endedCode } from "./passwords/password-code.ts";
+import type { OtpKey, User, UserSummary } from "./store.ts";
 import { type AuthTables, idKey } from "./tables.table.ts";
+import { writeName } from "./users/names.table.ts";
+import { isGone, lastLoginIn, userIn, userParts, userRow } from "./users/user-rows.table.ts";
+import { foldUsername, usernameMaxCodePoints } from "./users/username.ts";
 
 /**
  * The tables that a backup of the authentication server copies. Names and indexes are written again; sessions,

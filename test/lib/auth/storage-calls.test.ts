@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { identified, named, openAuthStorage, plainKey, username } from "../../../support/auth/store.ts";
-import { addUsers } from "../../../support/auth/store-crowd.ts";
+import { identified, named, openAuthStorage, plainKey, username } from "../../support/auth/store.ts";
+import { addUsers } from "../../support/auth/store-crowd.ts";
 
 const { store, counted } = await openAuthStorage();
 const user = await store.users.create({ username: username("Ford Prefect") });

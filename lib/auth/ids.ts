@@ -1,4 +1,4 @@
-import { type Instant, instant } from "../../platform/time.ts";
+import { type Instant, instant } from "../platform/time.ts";
 
 const idEpochMs = Date.UTC(2026, 0);
 const idsPerMs = 2 ** 12;

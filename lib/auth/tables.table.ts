@@ -1,6 +1,6 @@
-import type { Table, Tables } from "../../platform/azure/tables.ts";
-import type { Log } from "../../platform/log.ts";
-import type { Now } from "../../platform/time.ts";
+import type { Table, Tables } from "../platform/azure/tables.ts";
+import type { Log } from "../platform/log.ts";
+import type { Now } from "../platform/time.ts";
 import { hashOf, type KeyedHash } from "./hash.ts";
 
 const names = {

@@ -1,12 +1,12 @@
-import type { Tables } from "../../platform/azure/tables.ts";
-import { attributeTable } from "../attributes/attributes.table.ts";
-import { otpKeyTable } from "../otpkeys/otpkeys.table.ts";
-import { sessionTable } from "../sessions/sessions.table.ts";
-import { addressTable } from "../sign-in/addresses.table.ts";
-import { throttleTable } from "../sign-in/throttles.table.ts";
-import { userTable } from "../users/users.table.ts";
+import type { Tables } from "../platform/azure/tables.ts";
+import { attributeTable } from "./attributes/attributes.table.ts";
 import { removeExpiredRows } from "./clean-up.table.ts";
+import { otpKeyTable } from "./otpkeys/otpkeys.table.ts";
+import { sessionTable } from "./sessions/sessions.table.ts";
+import { addressTable } from "./sign-in/addresses.table.ts";
+import { throttleTable } from "./sign-in/throttles.table.ts";
 import { openAuthTables, type StorageDeps } from "./tables.table.ts";
+import { userTable } from "./users/users.table.ts";
 
 /** Storage of the authentication server. */
 export type AuthStore = ReturnType<typeof authStore>;

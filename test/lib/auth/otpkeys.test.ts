@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { openAuthTables } from "../../../../lib/auth/storage/tables.table.ts";
-import { maxAssignedKeys, type NewOtpKey } from "../../../../lib/auth/store.ts";
-import { replaceUser } from "../../../../lib/auth/users/user-rows.table.ts";
-import { days, plus } from "../../../../lib/platform/time.ts";
-import { named, openAuthStorage, plainKey, storageDeps, username } from "../../../support/auth/store.ts";
-import { aroundCalls } from "../../../support/storage/around-calls.ts";
+import { maxAssignedKeys, type NewOtpKey } from "../../../lib/auth/store.ts";
+import { openAuthTables } from "../../../lib/auth/tables.table.ts";
+import { replaceUser } from "../../../lib/auth/users/user-rows.table.ts";
+import { days, plus } from "../../../lib/platform/time.ts";
+import { named, openAuthStorage, plainKey, storageDeps, username } from "../../support/auth/store.ts";
+import { aroundCalls } from "../../support/storage/around-calls.ts";
 
 let count = 0;
 

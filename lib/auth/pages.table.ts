@@ -1,5 +1,5 @@
-import type { Filter, Row, RowPage, Scan, Table } from "../../platform/azure/tables.ts";
-import type { Page } from "../store.ts";
+import type { Filter, Row, RowPage, Scan, Table } from "../platform/azure/tables.ts";
+import type { Page } from "./store.ts";
 
 /** Maximum number of entries that a page of a filtered list examines: it bounds the storage calls. */
 const maxExamined = 1000;

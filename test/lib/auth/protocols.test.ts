@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { attributeOf } from "../../../../lib/auth/attributes/attributes.ts";
-import type { AuthStore } from "../../../../lib/auth/storage/store.table.ts";
-import { authTables } from "../../../../lib/auth/storage/tables.table.ts";
-import type { UserFilter, UserSummary } from "../../../../lib/auth/store.ts";
-import { openTables } from "../../../../lib/platform/azure/tables.ts";
-import { Fault } from "../../../../lib/platform/fault.ts";
-import { hours, plus } from "../../../../lib/platform/time.ts";
+import { attributeOf } from "../../../lib/auth/attributes/attributes.ts";
+import type { AuthStore } from "../../../lib/auth/store.table.ts";
+import type { UserFilter, UserSummary } from "../../../lib/auth/store.ts";
+import { authTables } from "../../../lib/auth/tables.table.ts";
+import { openTables } from "../../../lib/platform/azure/tables.ts";
+import { Fault } from "../../../lib/platform/fault.ts";
+import { hours, plus } from "../../../lib/platform/time.ts";
 import {
   type CallFault,
   type Choices,
@@ -14,11 +14,11 @@ import {
   settle,
   Violation,
   type World,
-} from "../../../support/auth/protocol-run.ts";
-import { identified, named, plainKey, username } from "../../../support/auth/store.ts";
-import { matches, snapshotOf, type Truth, truthOf } from "../../../support/auth/store-truth.ts";
-import { freshStorage, storageTimeoutMs } from "../../../support/storage/fresh-storage.ts";
-import { type MemoryTables, memoryTables } from "../../../support/storage/memory-tables.ts";
+} from "../../support/auth/protocol-run.ts";
+import { identified, named, plainKey, username } from "../../support/auth/store.ts";
+import { matches, snapshotOf, type Truth, truthOf } from "../../support/auth/store-truth.ts";
+import { freshStorage, storageTimeoutMs } from "../../support/storage/fresh-storage.ts";
+import { type MemoryTables, memoryTables } from "../../support/storage/memory-tables.ts";
 
 /** Runs of each pair of operations, and of random operations. A nightly run can set more. */
 const factor = Number(process.env.PROTOCOL_RUNS ?? 1);

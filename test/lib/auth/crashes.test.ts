@@ -1,18 +1,11 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { noFailures } from "../../../../lib/auth/sign-in/throttle.ts";
-import type { AuthStore } from "../../../../lib/auth/storage/store.table.ts";
-import type { ThrottleKey } from "../../../../lib/auth/store.ts";
-import { hours, plus } from "../../../../lib/platform/time.ts";
-import {
-  type AuthStorage,
-  identified,
-  named,
-  openAuthStorage,
-  plainKey,
-  username,
-} from "../../../support/auth/store.ts";
-import { Crash, crashingAfter } from "../../../support/auth/store-steps.ts";
-import { breaches, residue, snapshotOf, truthOf } from "../../../support/auth/store-truth.ts";
+import { noFailures } from "../../../lib/auth/sign-in/throttle.ts";
+import type { AuthStore } from "../../../lib/auth/store.table.ts";
+import type { ThrottleKey } from "../../../lib/auth/store.ts";
+import { hours, plus } from "../../../lib/platform/time.ts";
+import { type AuthStorage, identified, named, openAuthStorage, plainKey, username } from "../../support/auth/store.ts";
+import { Crash, crashingAfter } from "../../support/auth/store-steps.ts";
+import { breaches, residue, snapshotOf, truthOf } from "../../support/auth/store-truth.ts";
 
 let storage: AuthStorage;
 let point = 0;

@@ -1,18 +1,18 @@
 import { createHash, randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { startTableServer } from "../../../../bench/scale/table-server.ts";
-import { createSession, type Session, type SessionKey } from "../../../../lib/auth/sessions/session.ts";
-import { partitionsOfHour, sessionPartition } from "../../../../lib/auth/sessions/sessions.table.ts";
-import { noFailures, type Throttle } from "../../../../lib/auth/sign-in/throttle.ts";
-import { authStore } from "../../../../lib/auth/storage/store.table.ts";
-import { authTables } from "../../../../lib/auth/storage/tables.table.ts";
-import type { ThrottleKey } from "../../../../lib/auth/store.ts";
-import { openTables } from "../../../../lib/platform/azure/tables.ts";
-import { days, hours, minutes, plus } from "../../../../lib/platform/time.ts";
-import { named, openAuthStorage, storageDeps, username } from "../../../support/auth/store.ts";
-import { createStage, inTurns } from "../../../support/auth/store-steps.ts";
-import { atEndOfFile } from "../../../support/run/end-of-file.ts";
-import { storageTimeoutMs } from "../../../support/storage/fresh-storage.ts";
+import { startTableServer } from "../../../bench/scale/table-server.ts";
+import { createSession, type Session, type SessionKey } from "../../../lib/auth/sessions/session.ts";
+import { partitionsOfHour, sessionPartition } from "../../../lib/auth/sessions/sessions.table.ts";
+import { noFailures, type Throttle } from "../../../lib/auth/sign-in/throttle.ts";
+import { authStore } from "../../../lib/auth/store.table.ts";
+import type { ThrottleKey } from "../../../lib/auth/store.ts";
+import { authTables } from "../../../lib/auth/tables.table.ts";
+import { openTables } from "../../../lib/platform/azure/tables.ts";
+import { days, hours, minutes, plus } from "../../../lib/platform/time.ts";
+import { named, openAuthStorage, storageDeps, username } from "../../support/auth/store.ts";
+import { createStage, inTurns } from "../../support/auth/store-steps.ts";
+import { atEndOfFile } from "../../support/run/end-of-file.ts";
+import { storageTimeoutMs } from "../../support/storage/fresh-storage.ts";
 
 let count = 0;
 

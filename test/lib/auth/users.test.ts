@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { attributeLimits } from "../../../../lib/auth/attributes/attributes.ts";
-import { attributePartition } from "../../../../lib/auth/storage/hints.table.ts";
-import { idKey } from "../../../../lib/auth/storage/tables.table.ts";
-import { userParts } from "../../../../lib/auth/users/user-rows.table.ts";
-import { named, openAuthStorage, username } from "../../../support/auth/store.ts";
-import { addUsers } from "../../../support/auth/store-crowd.ts";
+import { attributeLimits } from "../../../lib/auth/attributes/attributes.ts";
+import { attributePartition } from "../../../lib/auth/hints.table.ts";
+import { idKey } from "../../../lib/auth/tables.table.ts";
+import { userParts } from "../../../lib/auth/users/user-rows.table.ts";
+import { named, openAuthStorage, username } from "../../support/auth/store.ts";
+import { addUsers } from "../../support/auth/store-crowd.ts";
 
 let count = 0;
 
