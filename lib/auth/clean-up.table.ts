@@ -1,9 +1,9 @@
-import { partitions, removeRows, touchRow } from "../platform/azure/row-batches.ts";
-import type { Row } from "../platform/azure/tables.ts";
+import { mapConcurrently, partitions, removeRows, touchRow } from "../platform/azure/row-batches.ts";
+import { parseRow, readOrLog } from "../platform/azure/row-columns.ts";
+import type { Row, RowPage } from "../platform/azure/tables.ts";
 import { transactionSize } from "../platform/azure/transaction.ts";
-import { conflict, retryOnConflict } from "../platform/stored.ts";
+import { conflict, retryOnConflict, storedInstant } from "../platform/stored.ts";
 import { attributesIn } from "./attributes/attribute-rows.table.ts";
-import { cleanUpQueue, removeExpired } from "./expiry.table.ts";
 import {
   type Hint,
   hintedId,
@@ -15,7 +15,7 @@ import {
   removeHint,
 } from "./hints.table.ts";
 import { sessionHour } from "./sessions/session.ts";
-import type { AuthTables } from "./tables.table.ts";
+import { type AuthTables, type Expiring, expiryColumns, indexExpiry } from "./tables.table.ts";
 import { finishDeletion } from "./users/remove-user.table.ts";
 import { readUserRows, userIn } from "./users/user-rows.table.ts";
 
@@ -70,3 +70,46 @@ const removeFalseHint = (tables: AuthTables, hint: Hint): Promise<void> =>
     if (user !== undefined && deciding !== undefined && !(await touchRow(tables.users, deciding))) return conflict;
     return (await removeHint(tables, hint, row)) ? undefined : conflict;
   });
+
+/**
+ * Whether a row was removed, there is nothing more to do at its index row, or another writer changed it meanwhile: then
+ * the next run looks again.
+ */
+type Processed = "removed" | "done" | "changed";
+
+/**
+ * Processes the rows of a queue whose hour has passed, and removes those that are done with. Returns the number of
+ * `removed`.
+ */
+async function cleanUpQueue(
+  { expiry, now, log }: AuthTables,
+  queue: string,
+  process: (row: Row) => Promise<Processed>,
+  signal: AbortSignal | undefined,
+): Promise<number> {
+  const range = { partitionKey: queue, before: now().slice(0, 13) };
+  let removed = 0;
+  let continuation: string | undefined;
+  do {
+    if (signal?.aborted) break;
+    const page: RowPage = await expiry.queryPage(range, { top: 1000, continuation });
+    const results = await mapConcurrently(page.rows, row => readOrLog(log, () => process(row)));
+    removed += results.filter(result => result === "removed").length;
+    const processed = page.rows.filter((_, index) => results[index] === "removed" || results[index] === "done");
+    await removeRows(expiry, processed);
+    ({ continuation } = page);
+  } while (continuation !== undefined);
+  return removed;
+}
+
+/** Deletes the row to which an index row points, if it has expired. A row that expires later gets a later index row. */
+async function removeExpired(tables: AuthTables, queue: Expiring, indexRow: Row): Promise<Processed> {
+  const pointed = expiryColumns.fromRow(indexRow);
+  const row = await tables[queue].get(pointed.partition, pointed.row);
+  if (row === undefined) return "done";
+  const { partitionKey, rowKey, etag } = row;
+  const ends = parseRow(queue, row, storedInstant, row.ends);
+  if (ends <= tables.now()) return (await tables[queue].remove(partitionKey, rowKey, etag)) ? "removed" : "changed";
+  await indexExpiry(tables, queue, { partitionKey, rowKey, ends });
+  return "done";
+}

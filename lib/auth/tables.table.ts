@@ -1,7 +1,11 @@
-import type { Table, Tables } from "../platform/azure/tables.ts";
+import * as z from "zod";
+import { RowError, rowColumns } from "../platform/azure/row-columns.ts";
+import type { Action, Entity, Row, Table, Tables } from "../platform/azure/tables.ts";
+import { hashOf, type KeyedHash } from "../platform/crypto.ts";
+import { isUnavailable } from "../platform/fault.ts";
 import type { Log } from "../platform/log.ts";
-import type { Now } from "../platform/time.ts";
-import { hashOf, type KeyedHash } from "./hash.ts";
+import { confirmWrite } from "../platform/stored.ts";
+import type { Instant, Now } from "../platform/time.ts";
 
 const names = {
   users: "users",
@@ -57,3 +61,100 @@ export const nameRow = "name";
 
 /** Returns a partition that no user and no OTP key can have, for reads that take the time of real ones. */
 export const nonePartition = (text: string): string => `-${hashOf(text)}`;
+
+/** The rows of a user or an OTP key, as far as they exist. Those of one owner are inserted and removed together. */
+export type OwnRows = Partial<Readonly<Record<"user" | "login" | "key" | "attributes", Row>>>;
+
+/** Returns rows of one partition by their row keys. */
+export const byRowKey = (rows: readonly Row[]): OwnRows => Object.fromEntries(rows.map(row => [row.rowKey, row]));
+
+/**
+ * Replaces a row by version. Returns its new version; undefined after a conflict. The random `writeId`, a column of no
+ * schema, says whether a write was made whose response was lost.
+ */
+export function replaceRow(
+  tables: AuthTables,
+  table: Table,
+  row: Entity,
+  version: string,
+): Promise<string | undefined> {
+  const writeId = newWriteId(tables);
+  return confirmWrite(
+    () => table.replace({ ...row, writeId }, version),
+    async () => {
+      const found = await table.get(row.partitionKey, row.rowKey);
+      return found?.writeId === writeId ? found.etag : undefined;
+    },
+  );
+}
+
+/** Returns the action that changes the version of a row and nothing else. */
+export const touchAction = ({ rowKey, etag, schema }: Row): Action => ({
+  merge: { rowKey, schema: Number(schema) },
+  etag,
+});
+
+/** Returns the action that removes a row by the version that was read. */
+export const removeAction = ({ rowKey, etag }: Row): Action => ({ remove: { rowKey }, etag });
+
+/** Tables whose rows expire, each with a queue. Sessions need none: their partition keys begin with the hour. */
+export type Expiring = "throttles" | "addresses" | "spentOtps";
+
+/** A row whose column `ends` says when it may be deleted. */
+type ExpiringRow = Entity & { readonly ends: Instant };
+
+export const expiryColumns = rowColumns({ kind: "expiry", version: schemaVersion }, () =>
+  z.object({ partition: z.string(), row: z.string() }),
+);
+
+/**
+ * Writes the row of the expiry index that points to an expiring row. Clean-up checks that row after the hour has
+ * passed. The key contains the hour, not the exact time, so that concurrent attempts share one index row.
+ */
+export const indexExpiry = ({ expiry }: AuthTables, queue: Expiring, row: ExpiringRow): Promise<string> =>
+  expiry.upsert({
+    partitionKey: queue,
+    rowKey: `${row.ends.slice(0, 13)}_${row.partitionKey}_${row.rowKey}`,
+    ...expiryColumns.toColumns({ partition: row.partitionKey, row: row.rowKey }),
+  });
+
+/**
+ * Replaces a row by version, or inserts it with its index row. A replaced row has an index row already. Returns the
+ * ETag; undefined after a conflict.
+ */
+export async function saveExpiring(
+  tables: AuthTables,
+  queue: Expiring,
+  row: ExpiringRow,
+  version: string | undefined,
+): Promise<string | undefined> {
+  if (version !== undefined) return tables[queue].replace(row, version);
+  const [etag] = await Promise.all([tables[queue].insert(row), indexExpiry(tables, queue, row)]);
+  return etag;
+}
+
+/**
+ * Removes a row in any version. Succeeds also if only the response was lost. Returns whether the row is gone, also if
+ * there was none.
+ */
+export const confirmRemoval = async (table: Table, partitionKey: string, rowKey: string): Promise<boolean> =>
+  (await confirmWrite<boolean>(
+    () => table.remove(partitionKey, rowKey),
+    async () => ((await table.get(partitionKey, rowKey)) === undefined ? true : undefined),
+  )) === true;
+
+/**
+ * Runs the rest of a change that is already made: work that readers or clean-up do later if it is missing. If storage
+ * is unavailable or a row cannot be read, logs `change_not_finished` or `row_failed` and does not throw: a caller who
+ * gets an error repeats the change, the repetition finds nothing to change, and so the change would have no audit
+ * event.
+ */
+export async function finishOrLog(log: Log, work: () => Promise<unknown>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (error instanceof RowError) log.error("row_failed", { error });
+    else if (isUnavailable(error)) log.warn("change_not_finished", { error });
+    else throw error;
+  }
+}

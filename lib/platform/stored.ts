@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { Fault } from "./fault.ts";
+import { Fault, isUnavailable } from "./fault.ts";
 
 /** A value as read, with the version (ETag) that a write must name. */
 export interface Stored<T> {
@@ -38,4 +38,37 @@ export async function retryOnConflict<T>(
     if (result !== conflict) return result as T;
   }
   throw exhausted();
+}
+
+/**
+ * Makes a write by version, and returns its result also if only the response was lost: the SDK repeats such a write,
+ * and its own first attempt makes the condition fail, or the call ends with Fault `unavailable`. Returns undefined
+ * after a conflict. Throws the Fault if the write was not made, or if storage does not say.
+ * @param write returns undefined if its condition failed
+ * @param findOwn reads the row again. Returns undefined if it does not contain this write
+ * @param options with `isRepeated`, a write that was not made is repeated once after the Fault; `onDoubt` is called
+ * then before the row is read
+ */
+export async function confirmWrite<T>(
+  write: () => Promise<T | undefined>,
+  findOwn: () => Promise<T | undefined>,
+  {
+    isRepeated = false,
+    onDoubt,
+  }: { readonly isRepeated?: boolean; readonly onDoubt?: ((error: Fault) => void) | undefined } = {},
+): Promise<T | undefined> {
+  let written: T | undefined;
+  try {
+    written = await write();
+  } catch (error) {
+    if (!isUnavailable(error)) throw error;
+    onDoubt?.(error);
+    const own = await findOwn().catch(() => {
+      throw error;
+    });
+    if (own !== undefined) return own;
+    if (!isRepeated) throw error;
+    written = await write();
+  }
+  return written ?? findOwn();
 }

@@ -1,12 +1,10 @@
-import { finishOrLog } from "../../platform/azure/confirm-write.ts";
 import type { Row, Table } from "../../platform/azure/tables.ts";
 import { accepted, type Parsed } from "../../platform/fault.ts";
 import { conflict, retryOnConflict } from "../../platform/stored.ts";
 import { attributeHint, readHint, removeHint, sendNotices, writeHint } from "../hints.table.ts";
 import { readKeyRows } from "../otpkeys/key-rows.table.ts";
-import { replaceRow } from "../owned-rows.table.ts";
 import type { AttributeOwner } from "../store.ts";
-import type { AuthTables } from "../tables.table.ts";
+import { type AuthTables, finishOrLog, replaceRow } from "../tables.table.ts";
 import { readRowsOf } from "../users/names.table.ts";
 import { attributeColumns, attributesIn, attributesRow } from "./attribute-rows.table.ts";
 import { type Attributes, attributeOf, withAttribute, withoutAttribute } from "./attributes.ts";

@@ -1,10 +1,8 @@
-import { finishOrLog } from "../../platform/azure/confirm-write.ts";
 import type { Row } from "../../platform/azure/tables.ts";
 import { conflict, retryOnConflict, type Stored } from "../../platform/stored.ts";
 import { holderHint, readHint, removeHint, sendNotices } from "../hints.table.ts";
-import { touchAction } from "../owned-rows.table.ts";
 import { type AssignedKey, maxAssignedKeys, type User } from "../store.ts";
-import { type AuthTables, idAtEnd, idKey, schemaVersion } from "../tables.table.ts";
+import { type AuthTables, finishOrLog, idAtEnd, idKey, schemaVersion, touchAction } from "../tables.table.ts";
 import { endPendingWrites, locateUser, userReader, waitOncePerVersion } from "../users/names.table.ts";
 import { replaceUser, userIn, userRow } from "../users/user-rows.table.ts";
 import type { UserRef } from "../users/username.ts";

@@ -1,9 +1,8 @@
 import { rowColumns } from "../../platform/azure/row-columns.ts";
 import type { Row } from "../../platform/azure/tables.ts";
 import type { Stored } from "../../platform/stored.ts";
-import { byRowKey, type OwnRows } from "../owned-rows.table.ts";
 import { type OtpKey, otpKeySchema } from "../store.ts";
-import { type AuthTables, schemaVersion } from "../tables.table.ts";
+import { type AuthTables, byRowKey, type OwnRows, schemaVersion } from "../tables.table.ts";
 import { readUser } from "../users/names.table.ts";
 import type { UserRef } from "../users/username.ts";
 

@@ -1,16 +1,21 @@
 import * as z from "zod";
-import { confirmWrite } from "../../platform/azure/confirm-write.ts";
 import { rowColumns } from "../../platform/azure/row-columns.ts";
-import { type Stored, storedInstant } from "../../platform/stored.ts";
+import { confirmWrite, type Stored, storedInstant } from "../../platform/stored.ts";
 import type { Instant } from "../../platform/time.ts";
 import { attributeColumns, attributesIn, attributesRow } from "../attributes/attribute-rows.table.ts";
 import type { Attributes } from "../attributes/attributes.ts";
-import { saveExpiring } from "../expiry.table.ts";
 import { holderPrefix } from "../hints.table.ts";
 import { newKeyId } from "../ids.ts";
-import { replaceRow } from "../owned-rows.table.ts";
 import type { KeyHolders, NewOtpKey, OtpKey, OtpKeyFilter, Range } from "../store.ts";
-import { type AuthTables, idAtEnd, newWriteId, nonePartition, schemaVersion } from "../tables.table.ts";
+import {
+  type AuthTables,
+  idAtEnd,
+  newWriteId,
+  nonePartition,
+  replaceRow,
+  saveExpiring,
+  schemaVersion,
+} from "../tables.table.ts";
 import type { UserRef } from "../users/username.ts";
 import { addAssignment, removeAssignment } from "./assignments.table.ts";
 import { keyIn, keyRow, otpKeyColumns, readKeyRows } from "./key-rows.table.ts";

@@ -1,11 +1,9 @@
-import { confirmWrite } from "../../platform/azure/confirm-write.ts";
 import { mapConcurrently } from "../../platform/azure/row-batches.ts";
 import { readOrLog } from "../../platform/azure/row-columns.ts";
 import type { Row } from "../../platform/azure/tables.ts";
-import { conflict, retryOnConflict } from "../../platform/stored.ts";
+import { confirmWrite, conflict, retryOnConflict } from "../../platform/stored.ts";
 import { holderHint, holderPrefix, removeHint, sendNotices } from "../hints.table.ts";
-import { byRowKey, removeAction } from "../owned-rows.table.ts";
-import { type AuthTables, idAtEnd, idKey } from "../tables.table.ts";
+import { type AuthTables, byRowKey, idAtEnd, idKey, removeAction } from "../tables.table.ts";
 import { endPendingWrites } from "../users/names.table.ts";
 import { replaceUser, userIn, userRow } from "../users/user-rows.table.ts";
 import { keysExcept } from "./assignments.table.ts";

@@ -1,7 +1,7 @@
 import * as z from "zod";
+import { hashOf } from "../../platform/crypto.ts";
 import { type Immutable, storedInstant } from "../../platform/stored.ts";
 import { between, type Instant, plus } from "../../platform/time.ts";
-import { hashOf } from "../hash.ts";
 
 /** Returns the schema of a session. */
 export const sessionSchema = () =>

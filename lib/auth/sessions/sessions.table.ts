@@ -1,8 +1,7 @@
-import { confirmRemoval } from "../../platform/azure/confirm-write.ts";
 import { rowColumns } from "../../platform/azure/row-columns.ts";
 import type { Stored } from "../../platform/stored.ts";
 import type { User } from "../store.ts";
-import { type AuthTables, schemaVersion } from "../tables.table.ts";
+import { type AuthTables, confirmRemoval, schemaVersion } from "../tables.table.ts";
 import { readUser } from "../users/names.table.ts";
 import { type Session, type SessionKey, sessionSchema } from "./session.ts";
 

@@ -2,8 +2,7 @@ import * as z from "zod";
 import { rowColumns } from "../../platform/azure/row-columns.ts";
 import { conflict, type Immutable, retryOnConflict, storedInstant } from "../../platform/stored.ts";
 import { between, type Instant, plus } from "../../platform/time.ts";
-import { saveExpiring } from "../expiry.table.ts";
-import { type AuthTables, schemaVersion } from "../tables.table.ts";
+import { type AuthTables, saveExpiring, schemaVersion } from "../tables.table.ts";
 import { busy, throttled } from "./throttle.ts";
 
 const countRow = "count";

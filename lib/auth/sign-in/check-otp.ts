@@ -1,8 +1,8 @@
+import { hashOf } from "../../platform/crypto.ts";
 import { Fault } from "../../platform/fault.ts";
 import { conflict, retryOnConflict, type Stored } from "../../platform/stored.ts";
 import { plus } from "../../platform/time.ts";
 import type { AuthDeps } from "../deps.ts";
-import { hashOf } from "../hash.ts";
 import { secretContext, secretFromText } from "../otpkeys/kinds/key-secret.ts";
 import { otpKind } from "../otpkeys/kinds/kinds.ts";
 import { possiblePrefixes, splitOtp } from "../otpkeys/kinds/split-otp.ts";

@@ -1,11 +1,9 @@
 import * as z from "zod";
-import { confirmRemoval } from "../../platform/azure/confirm-write.ts";
 import { rowColumns } from "../../platform/azure/row-columns.ts";
 import { type Immutable, storedInstant } from "../../platform/stored.ts";
 import type { Instant } from "../../platform/time.ts";
-import { saveExpiring } from "../expiry.table.ts";
 import type { ThrottleKey, ThrottleState } from "../store.ts";
-import { type AuthTables, schemaVersion } from "../tables.table.ts";
+import { type AuthTables, confirmRemoval, saveExpiring, schemaVersion } from "../tables.table.ts";
 import { noFailures, type Throttle, throttleSchema } from "./throttle.ts";
 
 const throttleRow = "throttle";

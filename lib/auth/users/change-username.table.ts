@@ -1,9 +1,8 @@
-import { finishOrLog } from "../../platform/azure/confirm-write.ts";
 import { conflict, retryOnConflict } from "../../platform/stored.ts";
 import { listHint, nameHint, readHint, removeHint, sendNotices, writeHint } from "../hints.table.ts";
 import { newEpoch } from "../ids.ts";
 import type { User } from "../store.ts";
-import type { AuthTables } from "../tables.table.ts";
+import { type AuthTables, finishOrLog } from "../tables.table.ts";
 import {
   locateUser,
   readName,

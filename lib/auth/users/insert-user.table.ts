@@ -1,8 +1,7 @@
-import { confirmWrite } from "../../platform/azure/confirm-write.ts";
 import { mapConcurrently } from "../../platform/azure/row-batches.ts";
 import { type EachFieldOf, omitUndefined } from "../../platform/collections.ts";
 import { Fault, invalidRequest, type Problem } from "../../platform/fault.ts";
-import { conflict, retryOnConflict, type Stored } from "../../platform/stored.ts";
+import { confirmWrite, conflict, retryOnConflict, type Stored } from "../../platform/stored.ts";
 import { minutes, plus } from "../../platform/time.ts";
 import type { Attributes } from "../attributes/attributes.ts";
 import { indexHints, nameHint, sendNotices, writeHint } from "../hints.table.ts";

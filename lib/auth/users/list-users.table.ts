@@ -6,10 +6,9 @@ import { attributesIn } from "../attributes/attribute-rows.table.ts";
 import { attributeOf } from "../attributes/attributes.ts";
 import { attributePartition, byName, holderPrefix, listHint, nameKey } from "../hints.table.ts";
 import { createdAt, firstIdAt } from "../ids.ts";
-import type { OwnRows } from "../owned-rows.table.ts";
 import { type Examined, examineEach, type ListOptions, pageOf, rowsOf } from "../pages.table.ts";
 import { type Page, type Range, type UserFilter, type UserSummary, userSchema } from "../store.ts";
-import { type AuthTables, idAtEnd, idKey, schemaVersion } from "../tables.table.ts";
+import { type AuthTables, idAtEnd, idKey, type OwnRows, schemaVersion } from "../tables.table.ts";
 import { isGone, lastLoginIn, loginRow, readUserRows, userRow } from "./user-rows.table.ts";
 import { foldUsername } from "./username.ts";
 

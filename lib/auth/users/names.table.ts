@@ -4,9 +4,8 @@ import { rowColumns } from "../../platform/azure/row-columns.ts";
 import type { Row } from "../../platform/azure/tables.ts";
 import { conflict, type Immutable, type Stored } from "../../platform/stored.ts";
 import { sendNotices } from "../hints.table.ts";
-import type { OwnRows } from "../owned-rows.table.ts";
 import type { User } from "../store.ts";
-import { type AuthTables, idKey, namePartition, nameRow, schemaVersion } from "../tables.table.ts";
+import { type AuthTables, idKey, namePartition, nameRow, type OwnRows, schemaVersion } from "../tables.table.ts";
 import { goneColumns, isGone, readUserRows, userIn, userRow } from "./user-rows.table.ts";
 import { foldUsername, type UserRef } from "./username.ts";
 

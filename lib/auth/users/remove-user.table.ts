@@ -1,11 +1,17 @@
-import { confirmWrite, finishOrLog } from "../../platform/azure/confirm-write.ts";
 import { mapConcurrently } from "../../platform/azure/row-batches.ts";
 import { readOrLog } from "../../platform/azure/row-columns.ts";
-import { conflict, retryOnConflict } from "../../platform/stored.ts";
+import { confirmWrite, conflict, retryOnConflict } from "../../platform/stored.ts";
 import { attributesIn } from "../attributes/attribute-rows.table.ts";
 import { indexHints, removeHint, sendNotices } from "../hints.table.ts";
-import { type OwnRows, removeAction, touchAction } from "../owned-rows.table.ts";
-import { type AuthTables, idKey, newWriteId } from "../tables.table.ts";
+import {
+  type AuthTables,
+  finishOrLog,
+  idKey,
+  newWriteId,
+  type OwnRows,
+  removeAction,
+  touchAction,
+} from "../tables.table.ts";
 import { locateUser, matchesUserRef, readName, removeName } from "./names.table.ts";
 import { goneColumns, isGone, readUserRows, userIn, userRow } from "./user-rows.table.ts";
 import { foldUsername, type UserRef } from "./username.ts";

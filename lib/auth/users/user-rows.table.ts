@@ -5,9 +5,8 @@ import { type Immutable, type Stored, storedInstant } from "../../platform/store
 import type { Instant } from "../../platform/time.ts";
 import { attributeColumns, attributesRow } from "../attributes/attribute-rows.table.ts";
 import type { Attributes } from "../attributes/attributes.ts";
-import { byRowKey, type OwnRows, replaceRow } from "../owned-rows.table.ts";
 import { assignedSchema, type User, userSchema } from "../store.ts";
-import { type AuthTables, idKey, schemaVersion } from "../tables.table.ts";
+import { type AuthTables, byRowKey, idKey, type OwnRows, replaceRow, schemaVersion } from "../tables.table.ts";
 
 export const userRow = "user";
 export const loginRow = "login";

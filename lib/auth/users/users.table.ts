@@ -1,6 +1,5 @@
-import { confirmWrite } from "../../platform/azure/confirm-write.ts";
 import { omitUndefined } from "../../platform/collections.ts";
-import { conflict, retryOnConflict, type Stored } from "../../platform/stored.ts";
+import { confirmWrite, conflict, retryOnConflict, type Stored } from "../../platform/stored.ts";
 import type { Instant } from "../../platform/time.ts";
 import { attributesIn } from "../attributes/attribute-rows.table.ts";
 import { newEpoch } from "../ids.ts";

@@ -1,7 +1,6 @@
-import { confirmWrite, isStoredAs } from "../../platform/azure/confirm-write.ts";
-import { rowColumns } from "../../platform/azure/row-columns.ts";
+import { isStoredAs, rowColumns } from "../../platform/azure/row-columns.ts";
 import type { Row, Tables } from "../../platform/azure/tables.ts";
-import type { Stored } from "../../platform/stored.ts";
+import { confirmWrite, type Stored } from "../../platform/stored.ts";
 import type { Instant } from "../../platform/time.ts";
 import { type Claim, claimSchema } from "../model/idempotency.ts";
 import { schemaVersion } from "../storage/request-rows.table.ts";

@@ -1,9 +1,9 @@
-import { confirmWrite, isStoredAs } from "../../platform/azure/confirm-write.ts";
+import { isStoredAs } from "../../platform/azure/row-columns.ts";
 import type { Action, Tables } from "../../platform/azure/tables.ts";
 import { transactionSize } from "../../platform/azure/transaction.ts";
 import { chunksOf } from "../../platform/collections.ts";
 import type { Log } from "../../platform/log.ts";
-import type { Stored } from "../../platform/stored.ts";
+import { confirmWrite, type Stored } from "../../platform/stored.ts";
 import type { Now } from "../../platform/time.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import type { RequestEvents } from "../storage/request-events.table.ts";

@@ -1,7 +1,7 @@
-import { confirmWrite, isStoredAs } from "../../platform/azure/confirm-write.ts";
-import { rowColumns } from "../../platform/azure/row-columns.ts";
+import { isStoredAs, rowColumns } from "../../platform/azure/row-columns.ts";
 import type { Action, Row, Tables } from "../../platform/azure/tables.ts";
 import type { Fault } from "../../platform/fault.ts";
+import { confirmWrite } from "../../platform/stored.ts";
 import { type Changes, type LoadedRequest, withChanges } from "../model/loaded-request.ts";
 import { type CredentialRequest, requestSchema } from "../model/request.ts";
 import { type SecurityKey, securityKeySchema } from "../model/security-key.ts";

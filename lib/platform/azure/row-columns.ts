@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type * as z from "zod";
 import { isUnavailable } from "../fault.ts";
 import type { Log } from "../log.ts";
@@ -124,6 +125,10 @@ export function jsonColumn(kind: string, row: Row, name: string): unknown {
     throw new RowError(kind, row, `${name} (invalid_json)`);
   }
 }
+
+/** Whether a value equals one that was read, which has no members that are undefined. */
+export const isStoredAs = (value: unknown, stored: unknown): boolean =>
+  isDeepStrictEqual(JSON.parse(JSON.stringify(value)), stored);
 
 /**
  * Returns the result of `read`. If the row cannot be read, logs `row_failed` with its name and returns undefined, so

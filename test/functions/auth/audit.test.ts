@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { createKeyedHash } from "../../../lib/auth/hash.ts";
 import { hashUsernameForLog } from "../../../lib/auth/users/username.ts";
+import { createKeyedHash } from "../../../lib/platform/crypto.ts";
 import { hotpKey, newPrefix, stepAt, totpKey, yubicoKey } from "../../support/auth/software-key.ts";
 import { newPassword, replacing, testAuth, validationKey, withSession } from "../../support/auth/test-auth.ts";
 import { simulatedServer } from "../../support/auth/validation-server.ts";

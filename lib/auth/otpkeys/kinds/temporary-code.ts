@@ -1,8 +1,8 @@
 import { timingSafeEqual } from "node:crypto";
 import * as z from "zod";
+import { hashOf } from "../../../platform/crypto.ts";
 import { type Immutable, storedInstant } from "../../../platform/stored.ts";
 import type { Instant } from "../../../platform/time.ts";
-import { hashOf } from "../../hash.ts";
 import { readTypedCode } from "../../passwords/typed-code.ts";
 
 /**
