@@ -145,3 +145,20 @@ export const attribute = z.object({
   key: parsed(parseAttributeKey, "The attribute's key."),
   value: parsed(parseAttributeValue, "The attribute's value. It replaces an existing value."),
 });
+
+/** The fields of authenticate, all optional (specification section 4); login adds `remember_device`. */
+export const signInCredentials = z
+  .object({
+    username: optionalText("The username. Optional if the deployment identifies users by OTP."),
+    password: optionalText("The password."),
+    otp: optionalOtp("An OTP of one of the user's otpkeys. It is used up."),
+  })
+  .meta({ id: "SignInCredentials" });
+
+/** The header by which a program presents a device token. Browsers send the cookie. */
+export const deviceHeader = z.object({
+  "X-Service-Device": z
+    .string()
+    .optional()
+    .describe("A device token of an earlier login: failures of other callers then do not lock this caller out."),
+});

@@ -1,4 +1,3 @@
-import { readPresented } from "../../lib/auth/sessions/cookies.ts";
 import { findLiveSession, type LiveSession, sessionRequired } from "../../lib/auth/sessions/manage-sessions.ts";
 import type { Api, Identify } from "../../lib/platform/http/api.ts";
 import { type ApiTokenContext, apiTokenEndpoints } from "../../lib/platform/http/api-token-endpoints.ts";
@@ -7,6 +6,7 @@ import { addLogFields } from "../../lib/platform/log.ts";
 import { checkOrigin } from "./client/check-origin.ts";
 import * as credentials from "./client/credentials.ts";
 import * as sessions from "./client/sessions.ts";
+import { readPresented } from "./client/sessions.ts";
 import type { AuthContext } from "./context.ts";
 import { attributeEndpoints } from "./core/attributes.ts";
 import * as otpkeyImports from "./core/import-otpkeys.ts";

@@ -3,6 +3,7 @@ import { parseRow, readOrLog } from "../platform/azure/row-columns.ts";
 import type { Row, RowPage } from "../platform/azure/tables.ts";
 import { transactionSize } from "../platform/azure/transaction.ts";
 import { conflict, retryOnConflict, storedInstant } from "../platform/stored.ts";
+import { hourOf } from "../platform/time.ts";
 import { attributesIn } from "./attributes/attribute-rows.table.ts";
 import {
   type Hint,
@@ -14,7 +15,6 @@ import {
   readHint,
   removeHint,
 } from "./hints.table.ts";
-import { sessionHour } from "./sessions/session.ts";
 import { type AuthTables, type Expiring, expiryColumns, indexExpiry } from "./tables.table.ts";
 import { finishDeletion } from "./users/remove-user.table.ts";
 import { readUserRows, userIn } from "./users/user-rows.table.ts";
@@ -39,7 +39,7 @@ export async function removeExpiredRows(tables: AuthTables, signal: AbortSignal 
 async function cleanUpSessions({ sessions, now }: AuthTables, signal: AbortSignal | undefined): Promise<number> {
   let removed = 0;
   if (signal?.aborted) return removed;
-  const expired = sessions.scan({ beforePartition: sessionHour(now()) }, { select: [] });
+  const expired = sessions.scan({ beforePartition: hourOf(now()) }, { select: [] });
   for await (const rows of partitions(expired, transactionSize)) {
     await removeRows(sessions, rows);
     removed += rows.length;
@@ -87,7 +87,7 @@ async function cleanUpQueue(
   process: (row: Row) => Promise<Processed>,
   signal: AbortSignal | undefined,
 ): Promise<number> {
-  const range = { partitionKey: queue, before: now().slice(0, 13) };
+  const range = { partitionKey: queue, before: hourOf(now()) };
   let removed = 0;
   let continuation: string | undefined;
   do {

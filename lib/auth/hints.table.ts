@@ -5,7 +5,7 @@ import { transactionSize } from "../platform/azure/transaction.ts";
 import { chunksOf } from "../platform/collections.ts";
 import { hashOf } from "../platform/crypto.ts";
 import type { Immutable } from "../platform/stored.ts";
-import { hours, plus } from "../platform/time.ts";
+import { hourOf, hours, plus } from "../platform/time.ts";
 import type { Attributes } from "./attributes/attributes.ts";
 import type { User } from "./store.ts";
 import { type AuthTables, idAtEnd, idKey, namePartition, nameRow, schemaVersion } from "./tables.table.ts";
@@ -125,7 +125,7 @@ export async function sendNotices(
   tables: AuthTables,
   notices: readonly (Hint | { readonly id: number })[],
 ): Promise<void> {
-  const hour = plus(tables.now(), lookAfterMs).slice(0, 13);
+  const hour = hourOf(plus(tables.now(), lookAfterMs));
   const rows = new Map(
     notices.map(about => {
       // Hashed, because the key of an index row fills a key.

@@ -10,7 +10,7 @@ import { holderPrefix, indexHints, writeHint } from "./hints.table.ts";
 import { newEpoch } from "./ids.ts";
 import { keyIn, keyRow, otpKeyColumns } from "./otpkeys/key-rows.table.ts";
 import type { OtpWindows } from "./otpkeys/kinds/contract.ts";
-import { otpKind } from "./otpkeys/kinds/kinds.ts";
+import { otpKinds } from "./otpkeys/kinds/kinds.ts";
 import { withoutHash } from "./otpkeys/kinds/temporary-code.ts";
 import { spendOtp, spentColumns } from "./otpkeys/otpkeys.table.ts";
 import { endedCode } from "./passwords/password-code.ts";
@@ -168,7 +168,7 @@ function restoredUser(
  */
 function restoredKey(key: OtpKey, uses: number, at: { readonly now: Instant; readonly windows: OtpWindows }): OtpKey {
   const { parameters, temporaryCode } = key;
-  const kind = key.kind && otpKind(key.kind);
+  const kind = key.kind && otpKinds[key.kind];
   const isLocal = kind?.checkedBy === "authentication-server";
   return {
     ...key,

@@ -5,7 +5,7 @@ import { hashOf, type KeyedHash } from "../platform/crypto.ts";
 import { isUnavailable } from "../platform/fault.ts";
 import type { Log } from "../platform/log.ts";
 import { confirmWrite } from "../platform/stored.ts";
-import type { Instant, Now } from "../platform/time.ts";
+import { hourOf, type Instant, type Now } from "../platform/time.ts";
 
 const names = {
   users: "users",
@@ -114,7 +114,7 @@ export const expiryColumns = rowColumns({ kind: "expiry", version: schemaVersion
 export const indexExpiry = ({ expiry }: AuthTables, queue: Expiring, row: ExpiringRow): Promise<string> =>
   expiry.upsert({
     partitionKey: queue,
-    rowKey: `${row.ends.slice(0, 13)}_${row.partitionKey}_${row.rowKey}`,
+    rowKey: `${hourOf(row.ends)}_${row.partitionKey}_${row.rowKey}`,
     ...expiryColumns.toColumns({ partition: row.partitionKey, row: row.rowKey }),
   });
 

@@ -17,6 +17,9 @@ export const plus = (time: Instant, ms: number): Instant => instant(Date.parse(t
 /** Returns the milliseconds from `from` to `to`. */
 export const between = (from: Instant, to: Instant): number => Date.parse(to) - Date.parse(from);
 
+/** Returns the hour of a time, such as `2031-01-31T07`. Hours compare as text. */
+export const hourOf = (time: Instant): string => time.slice(0, 13);
+
 /**
  * Returns whether a time is less than `ms` ago. A time in the future is not: the clock was set back, and the real age
  * is unknown.

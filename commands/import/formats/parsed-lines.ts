@@ -1,6 +1,6 @@
 import { type KeyDraft, type TotpAlgorithm, totpAlgorithms } from "../../../lib/auth/otpkeys/kinds/contract.ts";
 import { draftProblems } from "../../../lib/auth/otpkeys/kinds/draft-problems.ts";
-import { type OtpKindName, otpKind } from "../../../lib/auth/otpkeys/kinds/kinds.ts";
+import { type OtpKindName, otpKinds } from "../../../lib/auth/otpkeys/kinds/kinds.ts";
 import { parsePrefix } from "../../../lib/auth/otpkeys/prefix.ts";
 import type { Instant } from "../../../lib/platform/time.ts";
 
@@ -70,7 +70,7 @@ export function checkKey(
     secret,
     ...(privateId !== undefined && { privateId: bytesOfHex(privateId) }),
   };
-  const problems = draftProblems(draft, otpKind(kind).rules);
+  const problems = draftProblems(draft, otpKinds[kind].rules);
   if (problems.length === 0) return { line, prefix, kind, ...draft };
   const isNotHex = (field: keyof KeyDraft) =>
     (field === "secret" || field === "privateId") && (written[field] ?? "") !== "" && draft[field] === undefined;

@@ -1,6 +1,5 @@
 import * as z from "zod";
 import { readOtp } from "../../../lib/auth/otpkeys/kinds/split-otp.ts";
-import { readPresented } from "../../../lib/auth/sessions/cookies.ts";
 import { type LiveSession, sessionRequired } from "../../../lib/auth/sessions/manage-sessions.ts";
 import { assignOwnKey } from "../../../lib/auth/sign-in/assign-own-key.ts";
 import {
@@ -12,31 +11,8 @@ import { signIn } from "../../../lib/auth/sign-in/sign-in.ts";
 import { ok } from "../../../lib/platform/http/call.ts";
 import { type CallContext, type Endpoint, endpoint } from "../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../context.ts";
-import { optionalFlag, optionalOtp, optionalText } from "../inputs.ts";
-
-/** The fields of authenticate, all optional (specification section 4); login adds `remember_device`. */
-const credentials = z
-  .object({
-    username: optionalText("The username. Optional if the deployment identifies users by OTP."),
-    password: optionalText("The password."),
-    otp: optionalOtp("An OTP of one of the user's otpkeys. It is used up."),
-  })
-  .meta({ id: "SignInCredentials" });
-
-/** The fields of login. */
-export const loginFields = credentials
-  .extend({
-    remember_device: optionalFlag("Whether to return a device token. Default: false."),
-  })
-  .meta({ id: "LoginFields" });
-
-/** The header by which a program presents a device token. Browsers send the cookie. */
-export const deviceHeader = z.object({
-  "X-Service-Device": z
-    .string()
-    .optional()
-    .describe("A device token of an earlier login: failures of other callers then do not lock this caller out."),
-});
+import { deviceHeader, optionalOtp, optionalText, signInCredentials } from "../inputs.ts";
+import { readPresented } from "./sessions.ts";
 
 /** Checks credentials without creating a session. Both results are 200 (specification section 4). */
 export const authenticate = endpoint({
@@ -50,7 +26,7 @@ export const authenticate = endpoint({
     "toward the wait for the username. A user who must change the password first gets 401 with the `reason` " +
     "`password_change_required`, as at `login`.",
   headers: deviceHeader,
-  body: credentials,
+  body: signInCredentials,
   answers: { 200: { description: "True if they are valid and sufficient.", schema: z.boolean() } },
   refusals: ["unauthenticated", "throttled"],
   handle: async ({ body }, context: AuthContext, { call, address }) => {

@@ -1,10 +1,4 @@
 import * as z from "zod";
-import {
-  clearedSessionCookie,
-  deviceCookie,
-  readPresented,
-  sessionCookie,
-} from "../../../lib/auth/sessions/cookies.ts";
 import { type LiveSession, rememberDevice } from "../../../lib/auth/sessions/manage-sessions.ts";
 import { changeRequired, invalidCredentials } from "../../../lib/auth/sign-in/change-password.ts";
 import { signIn } from "../../../lib/auth/sign-in/sign-in.ts";
@@ -12,7 +6,14 @@ import { ok } from "../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import type { Instant } from "../../../lib/platform/time.ts";
 import type { AuthContext } from "../context.ts";
-import { deviceHeader, loginFields } from "./credentials.ts";
+import { deviceHeader, optionalFlag, signInCredentials } from "../inputs.ts";
+
+/** The fields of login. */
+const loginFields = signInCredentials
+  .extend({
+    remember_device: optionalFlag("Whether to return a device token. Default: false."),
+  })
+  .meta({ id: "LoginFields" });
 
 /**
  * Signs in and creates a session. Ends the session that the request carries, if any (specification sections 3 and 4).
@@ -112,3 +113,52 @@ export const logout = endpoint({
     return { status: 200, body: true, cookies: [clearedSessionCookie(rules.secureCookie)] };
   },
 });
+
+/** What a caller presents: a session, or the token of a device. */
+type Kind = "Session" | "Device";
+
+/** Returns the cookie's name. The prefix `__Host-` keeps other hosts and paths from setting the cookie (A15). */
+const cookieName = (kind: Kind, secure: boolean): string => `${secure ? "__Host-" : ""}Service-${kind}`;
+
+/**
+ * Returns the session cookie.
+ * @param secure false only in a local run without TLS (`SESSION_COOKIE_SECURE`)
+ */
+export const sessionCookie = (value: string, secure: boolean) =>
+  ({ name: cookieName("Session", secure), value, path: "/", httpOnly: true, secure, sameSite: "Strict" }) as const;
+
+/** Returns the cookie that deletes the session cookie. */
+export const clearedSessionCookie = (secure: boolean) => ({ ...sessionCookie("", secure), maxAge: 0 }) as const;
+
+/** Returns the cookie of a device token (A23). `secure` is that of `sessionCookie`. */
+const deviceCookie = (value: string, secure: boolean, maxAgeMs: number) =>
+  ({
+    ...sessionCookie(value, secure),
+    name: cookieName("Device", secure),
+    maxAge: Math.floor(maxAgeMs / 1000),
+  }) as const;
+
+/**
+ * Returns the session value, or the device token, of a request: from the header, else from the cookie. An empty value
+ * counts as absent.
+ */
+export function readPresented(kind: Kind, headers: Pick<Headers, "get">, secure: boolean): string | undefined {
+  const cookies = headers.get("cookie");
+  return (
+    headers.get(`x-service-${kind.toLowerCase()}`)?.trim() ||
+    (cookies ? cookieValue(cookies, cookieName(kind, secure)) : undefined)
+  );
+}
+
+/**
+ * Returns the value of a cookie; undefined if it is absent or empty. The Functions host and some proxies join several
+ * `Cookie` lines with a comma. A comma can also be part of another cookie's value, which other hosts of the domain may
+ * have set, so a pair after a semicolon counts before one after a comma.
+ */
+function cookieValue(header: string, name: string): string | undefined {
+  const parts = header.split(";").map(part => part.split(","));
+  const pair = [...parts.map(([first = ""]) => first), ...parts.flatMap(([, ...more]) => more)]
+    .map(text => text.trim())
+    .find(text => text.startsWith(`${name}=`));
+  return pair?.slice(name.length + 1) || undefined;
+}

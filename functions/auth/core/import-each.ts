@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { Fault, invalidRequest } from "../../../lib/platform/fault.ts";
-import { problemsOf, safeParse } from "../../../lib/platform/http/problems.ts";
+import { safeParse } from "../../../lib/platform/http/endpoint.ts";
+import { problemsOf } from "../../../lib/platform/http/problems.ts";
 import { refuseCore } from "../errors.ts";
 
 /** Fields of the result of an element that was refused. */

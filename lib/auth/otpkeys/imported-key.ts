@@ -3,7 +3,7 @@ import { maxAssignedKeys } from "../store.ts";
 import type { UserRef } from "../users/username.ts";
 import type { KeyDraft, PreparedKey } from "./kinds/contract.ts";
 import { draftProblems } from "./kinds/draft-problems.ts";
-import { type OtpKindName, otpKind } from "./kinds/kinds.ts";
+import { type OtpKindName, otpKinds } from "./kinds/kinds.ts";
 import { adminRequired, unusedParameters } from "./manage-otpkeys.ts";
 import { type Validity, validityProblems } from "./otpkey-access.ts";
 
@@ -30,7 +30,7 @@ type ImportDraft = KeyDraft & Pick<ImportedKey, "kind" | "validity">;
 
 /** Returns every problem of an import that does not depend on what is stored. */
 export function importProblems({ kind, validity, ...draft }: ImportDraft): readonly Problem[] {
-  const ofDraft = kind === undefined ? [] : draftProblems(draft, otpKind(kind).rules);
+  const ofDraft = kind === undefined ? [] : draftProblems(draft, otpKinds[kind].rules);
   return [
     ...ofDraft.map(({ field, reason }) => ({ path: field === "privateId" ? "private_id" : field, reason })),
     ...validityProblems(validity),
@@ -47,7 +47,7 @@ export function prepareImport(imported: ImportedKey, owned: ReadonlySet<string> 
   if (replace && !mayTakeOver) throw adminRequired("To use `replace`");
   const problems = [...importProblems(imported), ...(owner === undefined ? [] : ownerProblems(owned, prefix))];
   if (problems.length > 0) throw invalidRequest(problems);
-  return kind === undefined ? { parameters: unusedParameters } : otpKind(kind).prepare(imported);
+  return kind === undefined ? { parameters: unusedParameters } : otpKinds[kind].prepare(imported);
 }
 
 export const unknownUsername: Problem = { path: "username", reason: "is not the name of a user" };

@@ -6,7 +6,7 @@ import type { NewOtpKey, OtpKey } from "../store.ts";
 import type { ImportedKey } from "./imported-key.ts";
 import type { KeyDraft, KeyParameters, KeySecret, KeyState } from "./kinds/contract.ts";
 import { sameSecret, secretContext, secretFromText } from "./kinds/key-secret.ts";
-import { otpKind } from "./kinds/kinds.ts";
+import { otpKinds } from "./kinds/kinds.ts";
 import { adminRequired } from "./manage-otpkeys.ts";
 import { changeValidity, hasSameValidity } from "./otpkey-access.ts";
 
@@ -44,7 +44,7 @@ function requireHarmless(existing: OtpKey, next: NewOtpKey, { rules: { windows }
   for (const name of parameters)
     if (next.parameters[name] !== existing.parameters[name])
       throw adminRequired(`To change the ${name} of an existing otpkey`);
-  const kind = existing.kind && otpKind(existing.kind);
+  const kind = existing.kind && otpKinds[existing.kind];
   if (kind?.checkedBy !== "authentication-server") return;
   const { counter } = kind.advancePastUses(existing.parameters, windows.lookAhead, { now: now(), windows });
   if (next.parameters.state.counter > counter) throw adminRequired("To raise the counter of an existing otpkey so far");

@@ -4,7 +4,7 @@ import { between } from "../../platform/time.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { User } from "../store.ts";
 import { deviceNumbers, isDeviceOf } from "./device-token.ts";
-import { createSession, isLive, type Session, type SessionKey, sessionKey } from "./session.ts";
+import { createSession, isLive, type Session, type SessionKey, sessionKey } from "./sessions.table.ts";
 
 /** A valid session with its user (A15). */
 export interface LiveSession {

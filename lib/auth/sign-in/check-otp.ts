@@ -4,7 +4,7 @@ import { conflict, retryOnConflict, type Stored } from "../../platform/stored.ts
 import { plus } from "../../platform/time.ts";
 import type { AuthDeps } from "../deps.ts";
 import { secretContext, secretFromText } from "../otpkeys/kinds/key-secret.ts";
-import { otpKind } from "../otpkeys/kinds/kinds.ts";
+import { otpKinds } from "../otpkeys/kinds/kinds.ts";
 import { possiblePrefixes, splitOtp } from "../otpkeys/kinds/split-otp.ts";
 import { decideTemporaryCode, splitTemporaryOtp } from "../otpkeys/kinds/temporary-code.ts";
 import type { AssignedKey, OtpKey } from "../store.ts";
@@ -106,7 +106,7 @@ function splitByKeys(otp: string, keys: OtpCandidates, isAccepted: (key: Stored<
 
 /** Whether this service checks the OTPs of the key, and they cannot be guessed. */
 function canCheckForAnyUser({ kind: name }: OtpKey): boolean {
-  const kind = name && otpKind(name);
+  const kind = name && otpKinds[name];
   return kind?.checkedBy === "authentication-server" && !kind.isGuessable;
 }
 
@@ -125,7 +125,7 @@ const noServerResponds = (): Fault =>
 type Queried = Map<number, CodeDecision>;
 
 async function decide(code: string, key: OtpKey, queried: Queried, deps: AuthDeps): Promise<CodeDecision> {
-  const kind = key.kind && otpKind(key.kind);
+  const kind = key.kind && otpKinds[key.kind];
   if (kind?.checkedBy === "validation-server") {
     // As the key sent it: an OTP that is typed again under another keyboard layout is the same OTP.
     const result = queried.get(key.id) ?? (await spendAndQuery(key.prefix + code, key.prefix, deps));

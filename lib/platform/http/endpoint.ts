@@ -1,8 +1,8 @@
 import type * as z from "zod";
 import type { Caller, CallerRole } from "../caller.ts";
-import { type FaultKind, invalidRequest, type Problem } from "../fault.ts";
+import { Fault, type FaultKind, invalidRequest, type Problem } from "../fault.ts";
 import type { Call, Reply } from "./call.ts";
-import { problemsOf, safeParse } from "./problems.ts";
+import { problemsOf } from "./problems.ts";
 
 /** `METHOD /path/{parameter}`, relative to the path prefix of the API (G2). */
 export type Route = `${"GET" | "POST" | "DELETE"} /${string}`;
@@ -158,6 +158,27 @@ export function endpoint<
     },
   };
 }
+
+/**
+ * Returns the result of a schema. Zod compares the `length` of every value that has one, also of an object in the place
+ * of a text or list. If that `length` is an object with a member `toString`, the comparison throws. Throws Fault
+ * `invalid` then.
+ */
+export function safeParse<T extends z.ZodType>(schema: T, value: unknown): z.ZodSafeParseResult<z.output<T>> {
+  try {
+    return schema.safeParse(value);
+  } catch (error) {
+    if (!hasObjectAsLength(value)) throw error;
+    throw new Fault("invalid", "The request must not have an object in the place of a text or list.");
+  }
+}
+
+const hasObjectAsLength = (value: unknown): boolean =>
+  typeof value === "object" &&
+  value !== null &&
+  Object.entries(value).some(
+    ([name, member]) => (name === "length" && typeof member === "object") || hasObjectAsLength(member),
+  );
 
 /** Returns the values of the headers that a schema names. */
 const headersOf = (schema: z.ZodObject | undefined, { headers }: Call): Record<string, string | undefined> =>

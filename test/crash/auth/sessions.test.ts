@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { sessionKey } from "../../../lib/auth/sessions/session.ts";
+import { sessionKey } from "../../../lib/auth/sessions/sessions.table.ts";
 import { type PausingProxy, startPausingProxy } from "../../support/host/pausing-proxy.ts";
 import { type AuthHost, type AuthSystem, password, sessionOf, startAuthSystem } from "./system.ts";
 

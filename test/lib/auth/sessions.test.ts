@@ -1,8 +1,13 @@
 import { createHash, randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { startTableServer } from "../../../bench/scale/table-server.ts";
-import { createSession, type Session, type SessionKey } from "../../../lib/auth/sessions/session.ts";
-import { partitionsOfHour, sessionPartition } from "../../../lib/auth/sessions/sessions.table.ts";
+import {
+  createSession,
+  partitionsOfHour,
+  type Session,
+  type SessionKey,
+  sessionPartition,
+} from "../../../lib/auth/sessions/sessions.table.ts";
 import { noFailures, type Throttle } from "../../../lib/auth/sign-in/throttle.ts";
 import { authStore } from "../../../lib/auth/store.table.ts";
 import type { ThrottleKey } from "../../../lib/auth/store.ts";

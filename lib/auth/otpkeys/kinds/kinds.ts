@@ -3,13 +3,9 @@ import { hotp, totp } from "./oath.ts";
 import { remote } from "./remote.ts";
 import { yubico } from "./yubico.ts";
 
-type OtpKind = LocalKind | RemoteKind;
+export type OtpKindName = "hotp" | "totp" | "yubico" | "remote";
 
 /** All kinds of OTP keys, by their names in the API and in storage (A7). */
-export const otpKinds = { hotp, totp, yubico, remote } satisfies Readonly<Record<string, OtpKind>>;
-
-export type OtpKindName = keyof typeof otpKinds;
+export const otpKinds: Readonly<Record<OtpKindName, LocalKind | RemoteKind>> = { hotp, totp, yubico, remote };
 
 export const otpKindNames = Object.keys(otpKinds) as [OtpKindName, ...OtpKindName[]];
-
-export const otpKind = (name: OtpKindName): OtpKind => otpKinds[name];

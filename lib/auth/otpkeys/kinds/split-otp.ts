@@ -3,7 +3,7 @@ import type { Stored } from "../../../platform/stored.ts";
 import { foldPrefix, isPrefix, parsePrefix, prefixMaxLength } from "../prefix.ts";
 import type { CodeFormat, KeyParameters } from "./contract.ts";
 import { modhexPattern } from "./encodings.ts";
-import { type OtpKindName, otpKind, otpKindNames } from "./kinds.ts";
+import { type OtpKindName, otpKindNames, otpKinds } from "./kinds.ts";
 import { splitTemporaryOtp } from "./temporary-code.ts";
 
 /** What decides which split is one of an OTP key. A key without a kind has no secret yet: every split matches (A9). */
@@ -15,7 +15,7 @@ interface SplitKey {
 
 /** The code formats of all kinds, without duplicates, the shortest first. */
 const codeFormats: readonly CodeFormat[] = otpKindNames
-  .flatMap(name => otpKind(name).codeFormats)
+  .flatMap(name => otpKinds[name].codeFormats)
   .filter((format, index, all) => all.findIndex(other => isSame(other, format)) === index)
   .sort((one, other) => one.length - other.length);
 
@@ -119,7 +119,7 @@ function isSame(one: CodeFormat, other: CodeFormat): boolean {
 function matchesKey({ kind, parameters: { digits } }: SplitKey, format: CodeFormat): boolean {
   if (kind === undefined) return true;
   return (
-    otpKind(kind).codeFormats.some(own => isSame(own, format)) && (digits === undefined || digits === format.length)
+    otpKinds[kind].codeFormats.some(own => isSame(own, format)) && (digits === undefined || digits === format.length)
   );
 }
 

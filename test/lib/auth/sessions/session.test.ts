@@ -1,9 +1,9 @@
 import { createHash, randomBytes } from "node:crypto";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { clearedSessionCookie, readPresented, sessionCookie } from "../../../../lib/auth/sessions/cookies.ts";
-import { createSession, isLive, sessionHour, sessionKey } from "../../../../lib/auth/sessions/session.ts";
-import { hours, plus } from "../../../../lib/platform/time.ts";
+import { clearedSessionCookie, readPresented, sessionCookie } from "../../../../functions/auth/client/sessions.ts";
+import { createSession, isLive, sessionKey } from "../../../../lib/auth/sessions/sessions.table.ts";
+import { hourOf, hours, plus } from "../../../../lib/platform/time.ts";
 import { forAll } from "../../../support/for-all.ts";
 
 const now = "2031-01-01T12:34:56.789Z";
@@ -71,8 +71,8 @@ describe("a session's value", () => {
   it("finds its session in an hour that clean-up drops only when the session has expired", () => {
     forAll(fc.integer({ min: 0, max: 4e12 }), epochMs => {
       const { key, session } = create({ at: new Date(epochMs).toISOString() });
-      expect(key.hour >= sessionHour(plus(session.expiresAt, -1))).toBe(true);
-      expect(key.hour < sessionHour(plus(session.expiresAt, hours(1)))).toBe(true);
+      expect(key.hour >= hourOf(plus(session.expiresAt, -1))).toBe(true);
+      expect(key.hour < hourOf(plus(session.expiresAt, hours(1)))).toBe(true);
     });
   });
 });

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { draftProblems } from "../../../../../lib/auth/otpkeys/kinds/draft-problems.ts";
-import { otpKind } from "../../../../../lib/auth/otpkeys/kinds/kinds.ts";
+import { otpKinds } from "../../../../../lib/auth/otpkeys/kinds/kinds.ts";
 import { createOtpValidation, readSigned, signatureOf } from "../../../../../lib/auth/otpkeys/kinds/remote.ts";
 import { testTools } from "../../../../support/connector/peer-tools.ts";
 import { deadAddress } from "../../../../support/dead-address.ts";
@@ -235,7 +235,7 @@ it("an OTP cannot be checked where there is no validation server", async () => {
 });
 
 describe("a key of kind remote", () => {
-  const remote = otpKind("remote");
+  const remote = otpKinds.remote;
 
   it("has no secret, private id, digits or counter", () => {
     expect(remote.prepare({})).toEqual({ parameters: { state: { counter: 0 } } });
