@@ -47,7 +47,7 @@ async function cost(answer: (call: Call) => Promise<unknown>, input: Input): Pro
       invocationId: "bench",
     };
     const began = performance.now();
-    await answer({ ...call, body: async () => input.bytes });
+    await answer({ ...call, body: input.bytes });
     times.push(performance.now() - began);
   }
   return Math.min(...times);

@@ -35,6 +35,7 @@ export const deploymentLimits = {
   healthMaxAgeMs: seconds(10),
 };
 
+const random: (size: number) => Uint8Array = randomBytes;
 const dataKey = "data-encryption-key";
 const levels = { DEBUG: "info", INFO: "info", WARN: "warn", ERROR: "error" } as const;
 
@@ -74,7 +75,7 @@ export function openDeployment(
     settings,
     log,
     now,
-    random: (size: number): Uint8Array => randomBytes(size),
+    random,
     sleep: (ms: number, signal?: AbortSignal): Promise<void> => wait(ms, undefined, signal && { signal }),
     fetch: globalThis.fetch,
     limits,
@@ -135,7 +136,7 @@ function openTracing(settings: DeploymentSettings, environment: Environment, tim
     now: Date.now,
     writeLine: writeToHost,
   });
-  return sink && { sink, now: Date.now, random: (size: number): Uint8Array => randomBytes(size) };
+  return sink && { sink, now: Date.now, random };
 }
 
 /** Returns a table of the deployment for the health check: each service has its own storage account (G1). */

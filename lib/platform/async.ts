@@ -44,10 +44,7 @@ export async function withTimeoutSignal<T>(
   const limit = new AbortController();
   // Not `AbortSignal.timeout`, which would keep a timer and about 1 KiB until the time limit for each call that has
   // ended.
-  const timer = setTimeout(
-    () => limit.abort(new DOMException("The time limit was reached", "TimeoutError")),
-    timeoutMs,
-  );
+  const timer = setTimeout(() => limit.abort(timeLimitReached()), timeoutMs);
   try {
     return await work(outer === undefined ? limit.signal : AbortSignal.any([limit.signal, outer]));
   } finally {
@@ -55,12 +52,25 @@ export async function withTimeoutSignal<T>(
   }
 }
 
+const timeLimitReached = () => new DOMException("The time limit was reached", "TimeoutError");
+
 /**
  * Runs `work` with a signal that aborts after `timeoutMs`. Then rejects even if `work` ignores the signal, as code of
  * the identity SDK does that fetches a token.
  */
-export const withTimeout = <T>(timeoutMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> =>
-  withTimeoutSignal(timeoutMs, undefined, signal => raceAbort(work(signal), signal));
+export async function withTimeout<T>(timeoutMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const limit = new AbortController();
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    limit.abort(timeLimitReached());
+    reject(limit.signal.reason);
+  }, timeoutMs);
+  try {
+    return await Promise.race([work(limit.signal), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
 
 /** The value with which work ended, or its error. */
 export type Result<T> = { readonly value: T } | { readonly error: unknown };

@@ -1,20 +1,25 @@
 import { Fault } from "../../../lib/platform/fault.ts";
 import { type Call, type Reply, respond } from "../../../lib/platform/http/call.ts";
-import { requireProxy } from "../../../lib/platform/http/proxies.ts";
+import { cameThroughProxy, notThroughProxy } from "../../../lib/platform/http/proxies.ts";
 import type { ServeOptions } from "../../../lib/platform/http/serve.ts";
 import { refuseClient } from "../errors.ts";
+
+/** Which origins may call. */
+interface OriginRules {
+  readonly rules: { readonly allowedOrigins: readonly string[] };
+  /** The public origin of this deployment, in addition to the host of the call. */
+  readonly publicOrigin?: string;
+}
 
 /**
  * Refuses calls of pages of other origins to the Client API (A15): a foreign `Origin`, including `null`, and a call
  * that the browser reports as cross-site or same-site, unless its origin is allowed. A call without `Origin`, such as a
  * link or an image, names no page that could be allowed. Throws Fault `forbidden`.
- * @param own the public origin of this deployment, in addition to the host of the call
  * @returns headers of the response to an allowed origin
  */
 export function checkOrigin(
   { headers, url }: Call,
-  allowed: readonly string[],
-  own?: string,
+  { rules: { allowedOrigins: allowed }, publicOrigin: own }: OriginRules,
 ): Readonly<Record<string, string>> {
   const origin = headers.get("origin") ?? undefined;
   if (origin !== undefined && allowed.includes(origin)) {
@@ -57,8 +62,11 @@ export const clientPreflight =
   call =>
     respond(call, options, async () => {
       try {
-        requireProxy(call, options.proxyProof);
-        return { status: 204, headers: { ...preflightHeaders, ...checkOrigin(call, allowed) } };
+        if (!cameThroughProxy(call, options.proxyProof)) throw notThroughProxy();
+        return {
+          status: 204,
+          headers: { ...preflightHeaders, ...checkOrigin(call, { rules: { allowedOrigins: allowed } }) },
+        };
       } catch (error) {
         if (error instanceof Fault) return refuseClient(error);
         throw error;

@@ -115,8 +115,8 @@ async function readAgain(attempt: Attempt, deps: AuthDeps): Promise<void> {
 /** Writes the end of an attempt into its throttle. Keeps what other attempts have written in the meantime. */
 async function writeEnd(attempt: Attempt, end: AttemptEnd, deps: AuthDeps): Promise<void> {
   const ownerId = attempt.throttle?.ownerId;
-  const ended = () => endAttempt(stateOf(attempt), attempt.id, end, deps.now(), deps.rules.throttle);
-  while (!(await save(attempt, ended(), deps))) {
+  const { now, rules } = deps;
+  while (!(await save(attempt, endAttempt(stateOf(attempt), attempt.id, end, now(), rules.throttle), deps))) {
     await readAgain(attempt, deps);
     // The name has another owner, or none any more, whose throttle has nothing of this attempt.
     if (attempt.throttle?.ownerId !== ownerId) return;

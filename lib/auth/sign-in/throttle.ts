@@ -139,26 +139,28 @@ export function throttleExpiry(
  * are removed.
  */
 function applyExpiry(throttle: Throttle, now: Instant, { reservationMs, keepMs }: ThrottleLimits): Throttle {
-  const isKept = (at: Instant | undefined) => at !== undefined && between(at, now) < keepMs;
-  const reservations = throttle.reservations.filter(({ at }) => between(at, now) <= reservationMs);
-  const expired = throttle.reservations.filter(({ at }) => between(at, now) > reservationMs);
-  const failedAt = latest(throttle.failedAt, ...expired.map(({ at }) => plus(at, reservationMs)));
-  const { lastRefusal } = throttle;
-  return omitUndefined({
-    ...(isKept(failedAt) ? { failures: throttle.failures + expired.length, failedAt } : { failures: 0 }),
-    reservations,
-    lastRefusal: isKept(lastRefusal?.at) ? lastRefusal : undefined,
-  });
+  let { failures, failedAt, lastRefusal } = throttle;
+  const reservations: Throttle["reservations"][number][] = [];
+  for (const reservation of throttle.reservations) {
+    const expiresAt = plus(reservation.at, reservationMs);
+    if (now <= expiresAt) reservations.push(reservation);
+    else [failures, failedAt] = [failures + 1, latest(failedAt, expiresAt)];
+  }
+  const keptFrom = plus(now, -keepMs);
+  if (failedAt === undefined || failedAt <= keptFrom) [failures, failedAt] = [0, undefined];
+  if (lastRefusal !== undefined && lastRefusal.at <= keptFrom) lastRefusal = undefined;
+  return omitUndefined({ failures, failedAt, reservations, lastRefusal });
 }
 
 const withoutSlot = ({ reservations }: Throttle, id: string): Throttle["reservations"] =>
   reservations.filter(reservation => reservation.id !== id);
 
-const latest = (...times: readonly (Instant | undefined)[]): Instant | undefined =>
-  times
-    .filter(time => time !== undefined)
-    .sort()
-    .at(-1);
+/** Returns the latest of the defined times. */
+function latest(...times: readonly (Instant | undefined)[]): Instant | undefined {
+  let last: Instant | undefined;
+  for (const time of times) if (last === undefined || (time !== undefined && time > last)) last = time;
+  return last;
+}
 
 /** Returns the end of the wait after the last failure; undefined without a wait. */
 function lockedUntil(

@@ -26,7 +26,6 @@ export const throttleColumns = rowColumns<Immutable<z.output<ReturnType<typeof t
  */
 export function throttleTable(tables: AuthTables) {
   const { throttles, keyedHash } = tables;
-  const partitionOf = ({ kind, text }: ThrottleKey): Promise<string> => keyedHash(kind, text);
 
   return {
     /**
@@ -34,7 +33,7 @@ export function throttleTable(tables: AuthTables) {
      * @param owner the id to which the name leads now, which may be read in parallel
      */
     async find(key: ThrottleKey, owner?: Promise<number | undefined> | number): Promise<ThrottleState> {
-      const reading = partitionOf(key).then(partition => throttles.get(partition, throttleRow));
+      const reading = keyedHash(key.kind, key.text).then(partition => throttles.get(partition, throttleRow));
       const [row, ownerId] = await Promise.all([reading, owner]);
       const stored = row && throttleColumns.fromRow(row);
       const isOwn = stored !== undefined && stored.id === ownerId;
@@ -57,14 +56,14 @@ export function throttleTable(tables: AuthTables) {
     ): Promise<ThrottleState | undefined> {
       const { key, ownerId: id, version } = throttle;
       const columns = throttleColumns.toColumns({ ...(id !== undefined && { id }), value, ends });
-      const row = { partitionKey: await partitionOf(key), rowKey: throttleRow, ...columns, ends };
+      const row = { partitionKey: await keyedHash(key.kind, key.text), rowKey: throttleRow, ...columns, ends };
       const etag = await saveExpiring(tables, "throttles", row, version);
       return etag === undefined ? undefined : { ...throttle, value, version: etag };
     },
 
     /** Deletes a throttle. */
     async clear(key: ThrottleKey): Promise<void> {
-      await confirmRemoval(throttles, await partitionOf(key), throttleRow);
+      await confirmRemoval(throttles, await keyedHash(key.kind, key.text), throttleRow);
     },
   };
 }

@@ -76,7 +76,8 @@ export function userReader(
 /** Reads the user of a reference. Returns undefined if there is none. */
 export async function readUser(tables: AuthTables, userRef: UserRef): Promise<Stored<User> | undefined> {
   const id = await locateUser(tables, userRef);
-  return id === undefined ? undefined : userReader(tables, userRef, id)();
+  const user = id === undefined ? undefined : userIn(await tables.users.get(idKey(id), userRow));
+  return user && matchesUserRef(userRef, user.value) ? user : undefined;
 }
 
 /** Minimum time that the writer of a hint gets to make it true. */

@@ -62,27 +62,24 @@ export function invokeWithCall(functionName: string): void {
   if (changedModels.has(model)) return;
   changedModels.add(model);
   const original = model.getInvocationModel.bind(model);
+  // The worker calls these in this order. The invocation hooks of the app, as those of telemetry, see the context, the
+  // inputs and the result.
   model.getInvocationModel = invocation => {
     const request = invocation.request.inputData?.[0]?.data?.http;
-    const isOwn = functionNames.has(invocation.metadata.name ?? "");
-    return isOwn && request ? invocationModel(invocation, request) : original(invocation);
+    if (!request || !functionNames.has(invocation.metadata.name ?? "")) return original(invocation);
+    const { invocationId } = invocation;
+    return {
+      getArguments: async () => ({ context: contextOf(invocation), inputs: [toCall(request, invocationId)] }),
+      invokeFunction: async (context: unknown, inputs: readonly unknown[], handler: (...args: unknown[]) => unknown) =>
+        handler(...inputs, context),
+      getResponse: async (_context: unknown, reply: Reply) => ({
+        invocationId,
+        outputData: [],
+        returnValue: { http: toRpcResponse(reply) },
+      }),
+    };
   };
 }
-
-/**
- * What the worker calls, in this order. The invocation hooks of the app, as those of telemetry, see the context, the
- * inputs and the result.
- */
-const invocationModel = (invocation: Invocation, request: RpcRequest) => ({
-  getArguments: async () => ({ context: contextOf(invocation), inputs: [toCall(request, invocation.invocationId)] }),
-  invokeFunction: async (context: unknown, inputs: readonly unknown[], handler: (...args: unknown[]) => unknown) =>
-    handler(...inputs, context),
-  getResponse: async (_context: unknown, reply: Reply) => ({
-    invocationId: invocation.invocationId,
-    outputData: [],
-    returnValue: { http: toRpcResponse(reply) },
-  }),
-});
 
 /**
  * Returns what hooks read. Without the library's log, because every log line goes to the console, and without retries,
@@ -108,7 +105,6 @@ function toCall({ method, url, nullableHeaders, nullableParams, body }: RpcReque
   for (const [name, header] of Object.entries(nullableHeaders ?? {}))
     headers.set(name.toLowerCase(), header?.value ?? "");
   for (const [name, param] of Object.entries(nullableParams ?? {})) params[name] = param?.value ?? "";
-  const bytes = body?.bytes ?? new TextEncoder().encode(body?.string ?? "");
   return {
     // The host passes the letter case of the caller on.
     method: (method ?? "").toUpperCase(),
@@ -116,7 +112,7 @@ function toCall({ method, url, nullableHeaders, nullableParams, body }: RpcReque
     params,
     headers: { get: name => headers.get(name.toLowerCase()) ?? null },
     invocationId,
-    body: async () => bytes,
+    body: body?.bytes ?? new TextEncoder().encode(body?.string ?? ""),
   };
 }
 

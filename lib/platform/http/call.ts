@@ -14,7 +14,7 @@ export interface Call {
   /** Names are found in any letter case. */
   readonly headers: Pick<Headers, "get">;
   readonly invocationId: string;
-  body(): Promise<Uint8Array>;
+  readonly body: Uint8Array;
 }
 
 export interface Cookie {

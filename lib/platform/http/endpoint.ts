@@ -147,10 +147,12 @@ export function endpoint<
         if (result?.success === false) found.push(...problemsOf(result.error));
         return result?.data as Parsed<T>;
       };
+      const names = Object.keys(headers?.shape ?? {});
+      const given = Object.fromEntries(names.map(name => [name, context.call.headers.get(name) ?? undefined]));
       const input = {
         params: parse(params, raw.params),
         query: parse(query, raw.query),
-        headers: parse(headers, headersOf(headers, context.call)),
+        headers: parse(headers, given),
         body: parse(body, raw.body),
       };
       if (found.length > 0) throw invalidRequest(found);
@@ -179,7 +181,3 @@ const hasObjectAsLength = (value: unknown): boolean =>
   Object.entries(value).some(
     ([name, member]) => (name === "length" && typeof member === "object") || hasObjectAsLength(member),
   );
-
-/** Returns the values of the headers that a schema names. */
-const headersOf = (schema: z.ZodObject | undefined, { headers }: Call): Record<string, string | undefined> =>
-  Object.fromEntries(Object.keys(schema?.shape ?? {}).map(name => [name, headers.get(name) ?? undefined]));

@@ -11,12 +11,11 @@ import type { Call } from "./call.ts";
  */
 export function callerAddress({ headers }: Call, trustedProxies: number): string | undefined {
   if (trustedProxies === 0) return undefined;
-  const entries = (headers.get("x-forwarded-for") ?? "").split(",").map(entry => entry.trim());
-  return withoutPort(entries.at(-trustedProxies) ?? entries[0] ?? "") || undefined;
+  const entries = (headers.get("x-forwarded-for") ?? "").split(",");
+  const entry = (entries.at(-trustedProxies) ?? entries[0] ?? "").trim();
+  const [, ipv6, ipv4] = /^(?:\[(.+)\]|([^:]+))(?::\d+)?$/.exec(entry) ?? [];
+  return (ipv6 ?? ipv4 ?? entry) || undefined;
 }
-
-const withoutPort = (entry: string): string =>
-  /^\[(.+)\](?::\d+)?$/.exec(entry)?.[1] ?? /^([^:]+):\d+$/.exec(entry)?.[1] ?? entry;
 
 /** A secret header value that the deployment's proxy adds to every call. Callers that bypass it do not know it (G7). */
 export interface ProxyProof {
@@ -28,11 +27,9 @@ export interface ProxyProof {
 export const cameThroughProxy = ({ headers }: Call, proof: ProxyProof | undefined): boolean =>
   proof === undefined || isSameText(headers.get(proof.header) ?? "", proof.id);
 
-/** Throws Fault `forbidden` for a call that did not come through the deployment's proxy. */
-export function requireProxy(call: Call, proof: ProxyProof | undefined): void {
-  if (cameThroughProxy(call, proof)) return;
-  throw new Fault("forbidden", "Call this service through its public address.", { reason: "not_through_proxy" });
-}
+/** Returns the Fault of a call that did not come through the deployment's proxy. */
+export const notThroughProxy = (): Fault =>
+  new Fault("forbidden", "Call this service through its public address.", { reason: "not_through_proxy" });
 
 /** The header in which Azure's front end sends the request target exactly as it received it. */
 const exactTargetHeader = "x-waws-unencoded-url";

@@ -19,7 +19,7 @@ export const fieldLimit = 32;
  * Returns the body's bytes. Throws Fault `length_required` for a chunked body, because the host delivers it empty,
  * `unsupported_media` for a compressed one, and `too_large`.
  */
-export async function readBytes(call: Call, limitBytes = bodyLimitBytes): Promise<Uint8Array> {
+export function readBytes(call: Call, limitBytes = bodyLimitBytes): Uint8Array {
   if (/\bchunked\b/i.test(call.headers.get("transfer-encoding") ?? "")) {
     throw new Fault(
       "length_required",
@@ -30,9 +30,8 @@ export async function readBytes(call: Call, limitBytes = bodyLimitBytes): Promis
     throw new Fault("unsupported_media", "Send the body uncompressed. Content-Encoding is not supported.");
   }
   if (Number(call.headers.get("content-length") ?? 0) > limitBytes) throw tooLarge(limitBytes);
-  const bytes = await call.body();
-  if (bytes.byteLength > limitBytes) throw tooLarge(limitBytes);
-  return bytes;
+  if (call.body.byteLength > limitBytes) throw tooLarge(limitBytes);
+  return call.body;
 }
 
 const tooLarge = (limitBytes: number): Fault =>
@@ -55,8 +54,8 @@ export const mediaType = (call: Call): string =>
  * Returns the value of a JSON body. Throws Fault `unsupported_media` for another content type, `invalid`, and as
  * `readBytes` does.
  */
-export async function readJson(call: Call, limitBytes: number): Promise<unknown> {
-  const bytes = await readBytes(call, limitBytes);
+export function readJson(call: Call, limitBytes: number): unknown {
+  const bytes = readBytes(call, limitBytes);
   const type = mediaType(call);
   if (type !== "application/json" && !/^application\/[\w.-]+\+json$/.test(type)) {
     throw new Fault("unsupported_media", "Send the body as application/json.");
@@ -70,21 +69,18 @@ export async function readJson(call: Call, limitBytes: number): Promise<unknown>
  */
 export function parseJson(text: string): unknown {
   refuseHugeJson(text);
-  const value = parse(text);
+  if (text === "") throw new Fault("invalid", "The body is missing.");
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new Fault("invalid", "The body must be well-formed JSON.");
+  }
   // The text is well-formed UTF-8, so only an escape sequence can produce a lone surrogate.
   const keys = /\\ud[89a-f]/i.test(text) ? findIllFormed(value) : undefined;
   if (keys === undefined) return value;
   const path = pathOf(keys);
   throw invalidRequest([{ path: path.length > 500 ? "…" : path, reason: "must be well-formed Unicode" }]);
-}
-
-function parse(text: string): unknown {
-  if (text === "") throw new Fault("invalid", "The body is missing.");
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new Fault("invalid", "The body must be well-formed JSON.");
-  }
 }
 
 /** Returns the path of a string with a lone surrogate, or of the object with such a key. */

@@ -5,7 +5,7 @@ import type { Api, Identify } from "./api.ts";
 import { type Call, type Reply, type ResponseOptions, respond } from "./call.ts";
 import { type CallContext, type Endpoint, type Identity, responseHeaders } from "./endpoint.ts";
 import { findIgnoredFields } from "./problems.ts";
-import { callerAddress, cameThroughProxy, checkOriginalPath, type ProxyProof, requireProxy } from "./proxies.ts";
+import { callerAddress, cameThroughProxy, checkOriginalPath, notThroughProxy, type ProxyProof } from "./proxies.ts";
 import { readJson } from "./read-body.ts";
 import { readFields, readQuery } from "./read-fields.ts";
 
@@ -42,15 +42,15 @@ export function serve<D, S>(
     return respond(call, options, async requestId => {
       // The platform writes the last entry of X-Forwarded-For, so that one is reliable even if the call bypassed the
       // proxy.
-      const hops = cameThroughProxy(call, proxyProof) ? trustedProxies : Math.min(trustedProxies, 1);
-      const address = callerAddress(call, hops);
+      const isProxied = cameThroughProxy(call, proxyProof);
+      const address = callerAddress(call, isProxied ? trustedProxies : Math.min(trustedProxies, 1));
       if (address !== undefined) addLogFields({ address });
       const labels = { api: api.name, route: `${call.method} /${template}` };
       let headers: Reply["headers"];
       let reply: Reply;
       let reason: string | undefined;
       try {
-        requireProxy(call, proxyProof);
+        if (!isProxied) throw notThroughProxy();
         headers = api.guard?.(call, deps);
         const identity = await identify(endpoint.access, call);
         requireAccess(api, endpoint, identity);
@@ -104,7 +104,7 @@ async function handle<D, S>(
     const fields = await readFields(call, bodyLimitBytes);
     return endpoint.run({ params, query: fields, body: fields }, deps, context);
   }
-  const body = endpoint.body && (await readJson(call, bodyLimitBytes));
+  const body = endpoint.body && readJson(call, bodyLimitBytes);
   const reply = await endpoint.run({ params, query: readQuery(call.url), body }, deps, context);
   const ignored = endpoint.body === undefined ? [] : findIgnoredFields(endpoint.body, body);
   if (ignored.length === 0) return reply;

@@ -44,7 +44,7 @@ export function serveTask<D>(
       // The Functions host does not identify the caller beyond the master key.
       addLogFields({ task: name, callerKind: "master_key" });
       try {
-        const bytes = await readBytes(call);
+        const bytes = readBytes(call);
         const parsed = input.safeParse(bytes.byteLength === 0 ? {} : parseJson(decodeUtf8(bytes)));
         if (!parsed.success)
           throw new Fault("invalid", "The input is not valid.", { problems: problemsOf(parsed.error) });

@@ -295,7 +295,7 @@ function callOf(
       ...headers,
     }),
     invocationId: randomUUID(),
-    body: async () => bytes ?? new Uint8Array(),
+    body: bytes ?? new Uint8Array(),
   };
 }
 

@@ -55,7 +55,7 @@ describe("sequential round trips to storage", () => {
     const { shipmentId = "" } = await connector.order(orderBody([1, 2]));
     const input = { params: { shipment_id: shipmentId }, query: {}, body: undefined };
     const url = new URL(`http://localhost/v1/fpr/shipments/${shipmentId}`);
-    const body = async () => new Uint8Array();
+    const body = new Uint8Array();
     const call = { method: "GET", url, params: {}, headers: new Headers(), invocationId: "", body };
     const by = { call, caller: { kind: "api_token", application: "one" } as const, requestId: "" };
     const { sequential, total, result } = await connector.counted(() => getShipment.run(input, connector.context, by));

@@ -86,7 +86,7 @@ test("a read without a sink returns an empty list, and a read of an unknown requ
     params: {},
     headers: new Headers(),
     invocationId: "",
-    body: async () => new Uint8Array(),
+    body: new Uint8Array(),
   };
   const url = new URL("http://localhost/v2/credential-requests/id/events");
   const by = { call: { ...call, url }, caller: { kind: "api_token", application: "one" } as const, requestId: "" };

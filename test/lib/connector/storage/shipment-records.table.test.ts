@@ -26,7 +26,7 @@ async function readOf({ context }: TestConnector, shipmentId: string) {
     params: {},
     headers: new Headers(),
     invocationId: "",
-    body: async () => new Uint8Array(),
+    body: new Uint8Array(),
   };
   const by = { call, caller: { kind: "api_token", application: "" }, requestId: "" } as const;
   const reply = await getShipment.run(

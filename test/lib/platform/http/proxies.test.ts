@@ -10,7 +10,7 @@ function addressOf(forwardedFor: string | undefined, trustedProxies: number): st
     params: {},
     headers,
     invocationId: "1",
-    body: async () => new Uint8Array(),
+    body: new Uint8Array(),
   };
   return callerAddress(call, trustedProxies);
 }

@@ -19,7 +19,7 @@ function call({ method = "POST", query = "", type, body = "" }: Sent): Call {
     params: {},
     headers,
     invocationId: "i",
-    body: async () => new Uint8Array(bytes),
+    body: new Uint8Array(bytes),
   };
 }
 

@@ -81,7 +81,7 @@ function callOf({ method = "POST", path = "", headers = {}, body }: Sent, route:
     params: route.match(routedPath(`/${path.split("?")[0]}`)) ?? {},
     headers: new Headers({ ...ofBody, ...headers }),
     invocationId: "the-invocation",
-    body: async () => bytes ?? new Uint8Array(),
+    body: bytes ?? new Uint8Array(),
   };
 }
 

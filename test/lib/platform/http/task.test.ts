@@ -19,7 +19,7 @@ const call = (body: string, headers: Record<string, string> = {}) => ({
   params: {},
   headers: new Headers(headers),
   invocationId: "invocation-1",
-  body: async () => new TextEncoder().encode(body),
+  body: new TextEncoder().encode(body),
 });
 
 const served = (of: Task<{ rows: number }>) =>
