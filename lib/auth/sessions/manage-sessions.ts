@@ -4,27 +4,13 @@ import { between } from "../../platform/time.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { User } from "../store.ts";
 import { deviceNumbers, isDeviceOf } from "./device-token.ts";
-import { createSession, isLive, type Session, type SessionKey, sessionKey } from "./sessions.table.ts";
+import { isLive, type Session, type SessionKey, sessionKey } from "./sessions.table.ts";
 
 /** A valid session with its user (A15). */
 export interface LiveSession {
   readonly key: SessionKey;
   readonly session: Stored<Session>;
   readonly user: Stored<User>;
-}
-
-/**
- * Creates a session for a user as read at the login, and returns its value. If the user's password was reset in
- * between, the session is of an old epoch and never valid.
- */
-export async function createUserSession(
-  { value: user }: Stored<User>,
-  prefix: string | undefined,
-  { sessions, rules, now, random }: AuthDeps,
-): Promise<string> {
-  const { value, key, session } = createSession(user, prefix, now(), { ...rules.session, random });
-  await sessions.create(key, session);
-  return value;
 }
 
 /**

@@ -97,11 +97,22 @@ export const sessionColumns = rowColumns<Session>({ kind: "session", version: sc
 
 /** Storage of sessions. Those whose absolute expiry is in the same hour share a few partitions (A20). */
 export function sessionTable(tables: AuthTables) {
-  const { sessions } = tables;
+  const { sessions, random } = tables;
   return {
-    async create(key: SessionKey, session: Session): Promise<void> {
+    /**
+     * Creates a session for a user as read at the login, and returns its value. If the user's password was reset in
+     * between, the session is of an old epoch and never valid.
+     */
+    async create(
+      user: Pick<User, "id" | "epoch">,
+      prefix: string | undefined,
+      now: Instant,
+      { absoluteMs }: { readonly absoluteMs: number },
+    ): Promise<string> {
+      const { value, key, session } = createSession(user, prefix, now, { absoluteMs, random });
       // Values are unique, so a row that exists was written by an earlier try of this call.
       await sessions.insert({ ...rowOf(key), ...sessionColumns.toColumns(session) });
+      return value;
     },
 
     /** Reads the session, and in parallel the user of its value. The caller checks whether they belong together. */

@@ -2,7 +2,7 @@ import { omitUndefined } from "../../platform/collections.ts";
 import type { Stored } from "../../platform/stored.ts";
 import { measure } from "../../platform/telemetry.ts";
 import type { AuthDeps } from "../deps.ts";
-import { createUserSession, endSession, sessionRequired } from "../sessions/manage-sessions.ts";
+import { endSession, sessionRequired } from "../sessions/manage-sessions.ts";
 import type { User, UserSummary } from "../store.ts";
 import { hashUsernameForLog } from "../users/username.ts";
 import {
@@ -99,7 +99,7 @@ export async function signIn(
       return { granted: false, ...(user && refusal === "must_change" && { mustChange: user.value }) };
     }
     const [session] = await Promise.all([
-      newSession && createUserSession(user, result?.prefix, deps),
+      newSession && deps.sessions.create(user.value, result?.prefix, deps.now(), deps.rules.session),
       newSession && endSession(newSession.replaces, deps),
       concludeAttempt(attempt, { counts: "success" }, deps),
       deps.users.recordLogin(user.value.id, deps.now()),

@@ -97,7 +97,7 @@ export function endAttempt(
   const isNew = reservations.length < current.reservations.length;
   return omitUndefined({
     failures: current.failures + (isNew ? 1 : 0),
-    failedAt: isNew ? latest(current.failedAt, now) : current.failedAt,
+    failedAt: isNew ? later(current.failedAt, now) : current.failedAt,
     reservations,
     lastRefusal,
   });
@@ -130,7 +130,8 @@ export function throttleExpiry(
   { failedAt, lastRefusal, reservations }: Throttle,
   { reservationMs, keepMs }: ThrottleLimits,
 ): Instant | undefined {
-  const last = latest(failedAt, lastRefusal?.at, ...reservations.map(({ at }) => plus(at, reservationMs)));
+  let last = later(failedAt, lastRefusal?.at);
+  for (const { at } of reservations) last = later(last, plus(at, reservationMs));
   return last && plus(last, keepMs);
 }
 
@@ -144,7 +145,7 @@ function applyExpiry(throttle: Throttle, now: Instant, { reservationMs, keepMs }
   for (const reservation of throttle.reservations) {
     const expiresAt = plus(reservation.at, reservationMs);
     if (now <= expiresAt) reservations.push(reservation);
-    else [failures, failedAt] = [failures + 1, latest(failedAt, expiresAt)];
+    else [failures, failedAt] = [failures + 1, later(failedAt, expiresAt)];
   }
   const keptFrom = plus(now, -keepMs);
   if (failedAt === undefined || failedAt <= keptFrom) [failures, failedAt] = [0, undefined];
@@ -155,12 +156,9 @@ function applyExpiry(throttle: Throttle, now: Instant, { reservationMs, keepMs }
 const withoutSlot = ({ reservations }: Throttle, id: string): Throttle["reservations"] =>
   reservations.filter(reservation => reservation.id !== id);
 
-/** Returns the latest of the defined times. */
-function latest(...times: readonly (Instant | undefined)[]): Instant | undefined {
-  let last: Instant | undefined;
-  for (const time of times) if (last === undefined || (time !== undefined && time > last)) last = time;
-  return last;
-}
+/** Returns the later of two times, of which either may be absent. */
+const later = (one: Instant | undefined, other: Instant | undefined): Instant | undefined =>
+  one === undefined || (other !== undefined && other > one) ? other : one;
 
 /** Returns the end of the wait after the last failure; undefined without a wait. */
 function lockedUntil(

@@ -21,10 +21,16 @@ interface Invocation {
   readonly invocationId: string;
   readonly metadata: {
     readonly name?: Nullable<string>;
-    readonly bindings?: Nullable<Readonly<Record<string, { readonly type?: Nullable<string> }>>>;
+    readonly bindings?: Nullable<Readonly<Record<string, object>>>;
   };
   readonly request: {
-    readonly inputData?: Nullable<readonly { readonly data?: Nullable<{ readonly http?: Nullable<RpcRequest> }> }[]>;
+    /** The input of the trigger, which has the name of its binding. */
+    readonly inputData?: Nullable<
+      readonly {
+        readonly name?: Nullable<string>;
+        readonly data?: Nullable<{ readonly http?: Nullable<RpcRequest> }>;
+      }[]
+    >;
     readonly traceContext?: Nullable<{
       readonly traceParent?: Nullable<string>;
       readonly traceState?: Nullable<string>;
@@ -85,9 +91,8 @@ export function invokeWithCall(functionName: string): void {
  * Returns what hooks read. Without the library's log, because every log line goes to the console, and without retries,
  * which no function has.
  */
-function contextOf({ invocationId, metadata, request: { traceContext } }: Invocation): InvocationContext {
-  const bindings = Object.entries(metadata.bindings ?? {});
-  const [name = "", binding] = bindings.find(([, { type }]) => type === "httpTrigger") ?? [];
+function contextOf({ invocationId, metadata, request: { inputData, traceContext } }: Invocation): InvocationContext {
+  const name = inputData?.[0]?.name ?? "";
   return new InvocationContext({
     invocationId,
     functionName: metadata.name ?? "",
@@ -95,7 +100,7 @@ function contextOf({ invocationId, metadata, request: { traceContext } }: Invoca
       traceParent: traceContext?.traceParent ?? undefined,
       traceState: traceContext?.traceState ?? undefined,
     },
-    options: { trigger: { ...binding, type: "httpTrigger", name } },
+    options: { trigger: { ...metadata.bindings?.[name], type: "httpTrigger", name } },
   });
 }
 

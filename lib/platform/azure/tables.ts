@@ -98,19 +98,19 @@ export type Table = ReturnType<typeof tableOf>;
 function tableOf(call: TableCaller) {
   type Work<T> = (client: TableClient, abortSignal: AbortSignal) => Promise<T>;
 
-  /** Makes a call. Returns undefined if it fails with one of the expected conditions. */
-  const callUnless = async <T>(expected: readonly (keyof typeof conditions)[], work: Work<T>) => {
+  /** Makes a call. Returns undefined if it fails with one of the expected error codes. */
+  const callUnless = async <T>(expected: readonly string[], work: Work<T>) => {
     try {
       return await call(work);
     } catch (error) {
       const code = codeOf(error);
-      if (code !== undefined && expected.some(condition => conditions[condition].includes(code))) return undefined;
+      if (code !== undefined && expected.includes(code)) return undefined;
       throw error;
     }
   };
 
   const update = (mode: "Replace" | "Merge", entity: Entity, etag: string) =>
-    callUnless(["changed", "missing"], async (client, abortSignal) =>
+    callUnless(changedOrMissing, async (client, abortSignal) =>
       etagOf(await client.updateEntity(toEntity(entity), mode, { etag, abortSignal })),
     );
 
@@ -133,13 +133,13 @@ function tableOf(call: TableCaller) {
   return {
     get: async (partitionKey: string, rowKey: string): Promise<Row | undefined> =>
       isKey(partitionKey) && isKey(rowKey)
-        ? callUnless(["missing"], async (client, abortSignal) =>
+        ? callUnless(missing, async (client, abortSignal) =>
             toRow(await client.getEntity(partitionKey, rowKey, { abortSignal })),
           )
         : undefined,
     /** Inserts a row. Returns its ETag; undefined if the row exists. */
     insert: (entity: Entity) =>
-      callUnless(["exists"], async (client, abortSignal) =>
+      callUnless(exists, async (client, abortSignal) =>
         etagOf(await client.createEntity(toEntity(entity), { abortSignal })),
       ),
     /** Replaces a row by its ETag. Returns the new ETag; undefined if the row was changed or removed. */
@@ -157,7 +157,7 @@ function tableOf(call: TableCaller) {
     remove: async (partitionKey: string, rowKey: string, etag?: string): Promise<boolean> => {
       if (!isKey(partitionKey) || !isKey(rowKey)) return false;
       const condition = etag === undefined ? {} : { etag: checkedEtag(etag) };
-      const done = await callUnless(["changed", "missing"], (client, abortSignal) =>
+      const done = await callUnless(changedOrMissing, (client, abortSignal) =>
         client.deleteEntity(partitionKey, rowKey, { ...condition, abortSignal }),
       );
       return done !== undefined;
@@ -172,7 +172,7 @@ function tableOf(call: TableCaller) {
     ): Promise<readonly (string | undefined)[] | undefined> =>
       actions.length === 0
         ? []
-        : callUnless(["changed", "missing", "exists"], (client, abortSignal) =>
+        : callUnless([...changedOrMissing, ...exists], (client, abortSignal) =>
             submit(client, partitionKey, actions, abortSignal),
           ),
     query: (filter: Filter, options?: QueryOptions): AsyncIterable<Row> => rows(filter, options),
@@ -183,11 +183,9 @@ function tableOf(call: TableCaller) {
 }
 
 /** Error codes of failed conditions. A missing table is not one of them, because it is an error of the deployment. */
-const conditions = {
-  missing: ["ResourceNotFound", "EntityNotFound"],
-  exists: ["EntityAlreadyExists"],
-  changed: ["UpdateConditionNotSatisfied", "ConditionNotMet"],
-};
+const missing = ["ResourceNotFound", "EntityNotFound"];
+const exists = ["EntityAlreadyExists"];
+const changedOrMissing = ["UpdateConditionNotSatisfied", "ConditionNotMet", ...missing];
 
 /** Returns the error code: the SDK has that of a transaction in `code`, that of other calls in `details`. */
 function codeOf(error: unknown): string | undefined {

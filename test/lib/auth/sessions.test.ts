@@ -1,11 +1,11 @@
-import { createHash, randomBytes } from "node:crypto";
+import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { startTableServer } from "../../../bench/scale/table-server.ts";
 import {
-  createSession,
   partitionsOfHour,
   type Session,
   type SessionKey,
+  sessionKey,
   sessionPartition,
 } from "../../../lib/auth/sessions/sessions.table.ts";
 import { noFailures, type Throttle } from "../../../lib/auth/sign-in/throttle.ts";
@@ -28,9 +28,14 @@ async function newSession(absoluteMs = hours(24), prefix?: string) {
   const name = `user${count++}`;
   const user = await store.users.create({ username: username(name) });
   if (user === undefined) throw new Error(`${name} is taken`);
-  const created = createSession(user.value, prefix, storage.now(), { absoluteMs, random: randomBytes });
-  await store.sessions.create(created.key, created.session);
-  return { ...created, user, userRef: named(name) };
+  const key = sessionKeyOf(await store.sessions.create(user.value, prefix, storage.now(), { absoluteMs }));
+  return { key, session: (await found(key)).value, user, userRef: named(name) };
+}
+
+function sessionKeyOf(value: string): SessionKey {
+  const key = sessionKey(value);
+  if (key === undefined) throw new Error("no value of a session");
+  return key;
 }
 
 async function found(key: SessionKey): Promise<{ value: Session; version: string }> {
@@ -105,9 +110,7 @@ describe("clean-up", () => {
     const own = await openAuthStorage();
     const begin = async (absoluteMs: number) => {
       const user = { id: 1, epoch: 1 };
-      const { key, session } = createSession(user, undefined, own.now(), { absoluteMs, random: randomBytes });
-      await own.store.sessions.create(key, session);
-      return key;
+      return sessionKeyOf(await own.store.sessions.create(user, undefined, own.now(), { absoluteMs }));
     };
     const keys = [await begin(minutes(10)), await begin(hours(1)), await begin(hours(3)), await begin(hours(3))];
     const there = async () =>
@@ -163,9 +166,7 @@ describe("clean-up", () => {
     const later = authStore(tables, { ...storageDeps, now: () => now });
     const user = { id: 1, epoch: 1 };
     const begin = async (absoluteMs: number) => {
-      const { key, session } = createSession(user, undefined, now, { absoluteMs, random: randomBytes });
-      await later.sessions.create(key, session);
-      return key;
+      return sessionKeyOf(await later.sessions.create(user, undefined, now, { absoluteMs }));
     };
     for (const ms of [hours(1), hours(2), hours(30)]) for (let n = 0; n < 20; n++) await begin(ms);
     const live = await begin(hours(31));

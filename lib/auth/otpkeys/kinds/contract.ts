@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { Immutable } from "../../../platform/stored.ts";
 import type { Instant } from "../../../platform/time.ts";
 
-/** Length and alphabet of the code that follows the prefix in an OTP. */
+/** Length and alphabet of the code that follows the prefix in an OTP. Kinds with the same format share the value. */
 export interface CodeFormat {
   readonly length: number;
   readonly alphabet: "digits" | "modhex";

@@ -1,10 +1,14 @@
 import { base32nopad } from "@scure/base";
 import { trimEnd } from "../../../platform/text.ts";
+import type { CodeFormat } from "./contract.ts";
 
 const alphabet = "cbdefghijklnrtuv";
 
 /** Modhex: hexadecimal digits as letters that have the same position on most keyboard layouts. */
 export const modhexPattern = /^[cbdefghijklnrtuv]*$/;
+
+/** The block at the end of an OTP of Yubico (A7). Kinds share it: formats are compared by identity. */
+export const modhexCode: CodeFormat = { length: 32, alphabet: "modhex" };
 
 /** Decodes modhex to bytes. @param text matches `modhexPattern` and has an even length */
 export const modhexToBytes = (text: string): Uint8Array => new Uint8Array(Buffer.from(modhexToHex(text), "hex"));

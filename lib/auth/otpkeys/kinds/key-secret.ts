@@ -2,8 +2,11 @@ import { timingSafeEqual } from "node:crypto";
 import * as z from "zod";
 import type { KeySecret } from "./contract.ts";
 
-const hex = z.string().regex(/^([0-9a-f]{2})+$/);
-const schema = z.object({ secret: hex, privateId: hex.optional() });
+const hex = z
+  .string()
+  .regex(/^([0-9a-f]{2})+$/)
+  .transform((text): Uint8Array => new Uint8Array(Buffer.from(text, "hex")));
+const schema = z.object({ secret: hex, privateId: hex.exactOptional() });
 
 /** Serializes an OTP key's secret to the text that is sealed (G8). */
 export const secretToText = ({ secret, privateId }: KeySecret): string =>
@@ -11,8 +14,11 @@ export const secretToText = ({ secret, privateId }: KeySecret): string =>
 
 /** Parses a text of `secretToText`. Throws for any other text; the message does not quote it. */
 export function secretFromText(text: string): KeySecret {
-  const { secret, privateId } = parse(text);
-  return { secret: fromHex(secret), ...(privateId === undefined ? {} : { privateId: fromHex(privateId) }) };
+  try {
+    return schema.parse(JSON.parse(text));
+  } catch {
+    throw new Error("The secret of an OTP key is malformed");
+  }
 }
 
 /** Returns whether two secrets are equal, in constant time. */
@@ -25,16 +31,6 @@ const sameBytes = (one: Uint8Array, other: Uint8Array): boolean =>
   one.length === other.length && timingSafeEqual(one, other);
 
 const toHex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
-
-const fromHex = (text: string): Uint8Array => new Uint8Array(Buffer.from(text, "hex"));
-
-function parse(text: string): z.output<typeof schema> {
-  try {
-    return schema.parse(JSON.parse(text));
-  } catch {
-    throw new Error("The secret of an OTP key is malformed");
-  }
-}
 
 /** Returns the context of an OTP key's sealed secret. */
 export const secretContext = (prefix: string) => ({ table: "otpkeys", row: `${prefix}/key`, purpose: "otp-secret" });

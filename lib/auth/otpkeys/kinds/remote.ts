@@ -3,11 +3,12 @@ import * as z from "zod";
 import { callPeer, type PeerTools } from "../../../platform/call-peer.ts";
 import { PeerFailure } from "../../../platform/peer-failure.ts";
 import type { RemoteKind, ValidationResult } from "./contract.ts";
+import { modhexCode } from "./encodings.ts";
 
 /** OTPs that validation servers check, because only they have the OTP key's secret (A7). */
 export const remote: RemoteKind = {
   checkedBy: "validation-server",
-  codeFormats: [{ length: 32, alphabet: "modhex" }],
+  codeFormats: [modhexCode],
   rules: {},
   prepare: () => ({ parameters: { state: { counter: 0 } } }),
 };

@@ -13,11 +13,12 @@ interface SplitKey {
   readonly parameters: Pick<KeyParameters, "digits">;
 }
 
-/** The code formats of all kinds, without duplicates, the shortest first. */
-const codeFormats: readonly CodeFormat[] = otpKindNames
-  .flatMap(name => otpKinds[name].codeFormats)
-  .filter((format, index, all) => all.findIndex(other => isSame(other, format)) === index)
-  .sort((one, other) => one.length - other.length);
+/** The code formats of all kinds, the shortest first. */
+const codeFormats: readonly CodeFormat[] = [...new Set(otpKindNames.flatMap(name => otpKinds[name].codeFormats))].sort(
+  (one, other) => one.length - other.length,
+);
+
+const maxOtpLength = prefixMaxLength + (codeFormats.at(-1)?.length ?? 0);
 
 /**
  * Returns the prefixes that an OTP may have, without duplicates: the OTP keys to read. One for most OTPs, at most six.
@@ -94,34 +95,28 @@ interface CandidateSplit {
  */
 function candidateSplits(otp: string): readonly CandidateSplit[] {
   // Check the length first: folding a megabyte is slow, and an OTP is short.
-  const fitting = codeFormats.filter(({ length }) => otp.length > length && otp.length <= length + prefixMaxLength);
-  if (fitting.length === 0) return [];
-  const asTyped = splitsOf(foldPrefix(otp), fitting, 0);
+  if (otp.length > maxOtpLength) return [];
+  const asTyped = splitsOf(foldPrefix(otp), 0);
   // Letters before digits are read as typed: in most layouts any letter is a letter, so that each such OTP would cost
   // more reads.
   if (asTyped.some(({ format }) => format.alphabet === "digits")) return asTyped;
-  return [...asTyped, ...readOtherLayouts(otp).flatMap((text, index) => splitsOf(text, fitting, index + 1))];
+  return [...asTyped, ...readOtherLayouts(otp).flatMap((text, index) => splitsOf(text, index + 1))];
 }
 
-function splitsOf(text: string, fitting: readonly CodeFormat[], reading: number): readonly CandidateSplit[] {
-  return fitting
-    .map(format => ({ format, reading, prefix: text.slice(0, -format.length), code: text.slice(-format.length) }))
-    .filter(({ format, prefix, code }) => isPrefix(prefix) && matchesAlphabet(format, code));
+const alphabets = { digits: /^[0-9]*$/, modhex: modhexPattern };
+
+function splitsOf(text: string, reading: number): readonly CandidateSplit[] {
+  const splits: CandidateSplit[] = [];
+  for (const format of codeFormats) {
+    const [prefix, code] = [text.slice(0, -format.length), text.slice(-format.length)];
+    if (isPrefix(prefix) && alphabets[format.alphabet].test(code)) splits.push({ prefix, code, format, reading });
+  }
+  return splits;
 }
 
-const matchesAlphabet = ({ alphabet }: CodeFormat, code: string): boolean =>
-  alphabet === "digits" ? /^[0-9]*$/.test(code) : modhexPattern.test(code);
-
-function isSame(one: CodeFormat, other: CodeFormat): boolean {
-  return one.length === other.length && one.alphabet === other.alphabet;
-}
-
-function matchesKey({ kind, parameters: { digits } }: SplitKey, format: CodeFormat): boolean {
-  if (kind === undefined) return true;
-  return (
-    otpKinds[kind].codeFormats.some(own => isSame(own, format)) && (digits === undefined || digits === format.length)
-  );
-}
+const matchesKey = ({ kind, parameters: { digits } }: SplitKey, format: CodeFormat): boolean =>
+  kind === undefined ||
+  (otpKinds[kind].codeFormats.includes(format) && (digits === undefined || digits === format.length));
 
 /**
  * More than any OTP has with a space between all its characters. Longer texts are no OTP, and reading them would be

@@ -1,6 +1,6 @@
 import { createDecipheriv, timingSafeEqual } from "node:crypto";
 import type { Decision, LocalKind } from "./contract.ts";
-import { modhexToBytes } from "./encodings.ts";
+import { modhexCode, modhexToBytes } from "./encodings.ts";
 
 /** The use counter has 15 bits; the 16th bit is the state of caps lock. */
 const maxUses = 0x7fff;
@@ -14,7 +14,7 @@ const sessionsPerUse = 256;
 export const yubico: LocalKind = {
   checkedBy: "authentication-server",
   isGuessable: false,
-  codeFormats: [{ length: 32, alphabet: "modhex" }],
+  codeFormats: [modhexCode],
   rules: { secret: { min: 16, max: 16 }, privateId: { min: 6, max: 6 }, counter: { min: 0, max: maxUses } },
   prepare: ({ secret, privateId, counter = 0 }) => ({
     parameters: { state: { counter: counter * sessionsPerUse } },
