@@ -67,6 +67,15 @@ const refuseOtherDryRuns =
       context.addIssue({ code: "custom", path: [name], message: reason });
   };
 
+/** Refuses a `dry_run` in a body, as an offboarding has it. Before the body is parsed, which drops unknown fields. */
+const withoutDryRun = <S extends z.ZodType>(body: S, reason: string) =>
+  z.preprocess((given, context) => {
+    if (typeof given === "object" && given !== null) refuseOtherDryRuns(reason)(given, context);
+    return given;
+  }, body);
+
+const onlyVersion2 = "is not known: only version 2 has dry_run, as a query parameter";
+
 const queryV2 = z.lazy(() =>
   z
     .looseObject({
@@ -84,9 +93,7 @@ const queryV2 = z.lazy(() =>
     .superRefine(refuseOtherDryRuns("is not known: the parameter is dry_run", "dry_run"), evenIfInvalid),
 );
 
-const queryV1 = z.lazy(() =>
-  z.looseObject({}).superRefine(refuseOtherDryRuns("is not known: only version 2 has dry_run"), evenIfInvalid),
-);
+const queryV1 = z.lazy(() => z.looseObject({}).superRefine(refuseOtherDryRuns(onlyVersion2), evenIfInvalid));
 
 const plan = z.lazy(() =>
   z.object({
@@ -119,7 +126,7 @@ export const createCredentialRequest = endpoint({
     "not fit the schema at once, or else all other problems.",
   query: queryV2,
   headers,
-  body: createBodyV2,
+  body: withoutDryRun(createBodyV2, "is not a field: dry_run is a query parameter, ?dry_run=true"),
   answers: {
     200: { description: "With `dry_run`: nothing is known that prevents the request.", schema: plan },
     201: { description: "The request is accepted.", headers: ["location", "idempotent-replayed"], schema: createdV2 },
@@ -148,7 +155,7 @@ export const createCredentialRequestOnSite = endpoint({
     "Version 2 of this call has all options.",
   query: queryV1,
   headers,
-  body: createCredentialRequestBodyV1,
+  body: withoutDryRun(createCredentialRequestBodyV1, onlyVersion2),
   answers: {
     201: {
       description: "The request is accepted.",
@@ -175,7 +182,7 @@ export const createShipment = endpoint({
     "this call has all options.",
   query: queryV1,
   headers,
-  body: createShipmentBodyV1,
+  body: withoutDryRun(createShipmentBodyV1, onlyVersion2),
   answers: {
     201: {
       description: "The shipment is ordered.",

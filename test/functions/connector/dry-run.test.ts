@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { altered, type Body } from "../../lib/connector/api/bodies.ts";
+import { shipmentBodyV1 } from "../../lib/connector/api/shipment-body-v1.ts";
 import { connectorHostOfFile } from "../../support/connector/host.ts";
 import { authenticator } from "../../support/connector/on-site.ts";
 import { newUser, orderBody, peersOfFile } from "../../support/connector/test-connector.ts";
@@ -117,9 +118,22 @@ describe("a create with dry_run=true", () => {
     async route => {
       const { status, body } = await call(`${route}?dry_run=true`, { body: {} });
       expect(status).toBe(400);
-      expect(fields(body)).toContain("dry_run is not known: only version 2 has dry_run");
+      expect(fields(body)).toContain("dry_run is not known: only version 2 has dry_run, as a query parameter");
     },
   );
+
+  it.each([
+    ["POST /v2/credential-requests", orderBody, "is not a field: dry_run is a query parameter, ?dry_run=true"],
+    ["POST /v1/fpr/shipments", shipmentBodyV1, "is not known: only version 2 has dry_run, as a query parameter"],
+    ["POST /v1/credential-requests", () => ({}), "is not known: only version 2 has dry_run, as a query parameter"],
+  ] as const)("in the body is refused by %s, which would ignore it and order", async (route, body, reason) => {
+    const before = ordered();
+    for (const [name, value] of Object.entries({ dry_run: true, dryRun: true, DRY_RUN: "true", "dry-run": false })) {
+      const { status, body: answer } = await call(route, { body: { ...body(), [name]: value } });
+      expect({ status, fields: fields(answer) }).toEqual({ status: 400, fields: [`${name} ${reason}`] });
+    }
+    expect(ordered()).toBe(before);
+  });
 
   it.each(["", "1", "yes", "TRUE"])("refuses the value %j, which would order", async value => {
     const { status, body } = await call(`${create}?dry_run=${value}`, { body: orderBody() });
