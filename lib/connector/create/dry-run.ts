@@ -21,9 +21,9 @@ export async function dryRun(draft: RequestDraft, deps: ConnectorDeps): Promise<
   const check = async (user: (typeof users)[number]) => {
     const idp = deps.idps.get(user.idpId);
     const found = idp === undefined ? [] : await checkAtIdp(user, idp, signal, deps);
-    return found.map(({ effect, isOfUser, message, code }) => {
+    return found.map(({ message, code, ...kind }) => {
       const reason = `${message} (identity provider ${user.idpId})`;
-      return { effect, isOfUser, problem: { path: draft.pathOf(user.at), reason, code } };
+      return { ...kind, problem: { path: draft.pathOf(user.at), reason, code } };
     });
   };
   const [ofUsers, replaced] = await Promise.all([
@@ -46,7 +46,11 @@ export async function dryRun(draft: RequestDraft, deps: ConnectorDeps): Promise<
   if (problems.length === 0) return warnings;
   const details = { problems, data: { warnings } };
   if (refused.length > 0) throw new Fault("invalid", "The request would be refused.", details);
-  throw new Fault("unavailable", "Not everything could be checked.", { ...details, retryAfterSeconds: 30 });
+  const waits = all
+    .filter(({ effect }) => effect === "unchecked")
+    .map(({ retryAfterSeconds = 30 }) => retryAfterSeconds);
+  const retryAfterSeconds = Math.max(...waits);
+  throw new Fault("unavailable", "Not everything could be checked.", { ...details, retryAfterSeconds });
 }
 
 /** Checks a user and, at an IdP that keeps no state of creation options, also a challenge. */
@@ -64,9 +68,9 @@ async function checkAtIdp(
   // The IdP's own refusal says less than the check that found its reason.
   if (asked === undefined || checked.some(({ effect }) => effect === "refused")) return checked;
   if ("error" in asked) {
-    const { kind, message } = idpFault(asked.error, idp);
-    const problem = kind === "idp_refused" ? refusal("options_refused", `is refused: ${message}`) : notChecked(message);
-    return [...checked, problem];
+    const fault = idpFault(asked.error, idp);
+    const refused = () => refusal("options_refused", `is refused: ${fault.message}`);
+    return [...checked, fault.kind === "idp_refused" ? refused() : notChecked(fault)];
   }
   const tooMany = tooManyCredentials(asked.value, idp, user.keys.length);
   const unsuitable = user.keys.map(key => challengeProblem(asked.value, key, idp, deps)).find(Boolean);

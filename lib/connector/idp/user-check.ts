@@ -11,6 +11,8 @@ export interface UserProblem {
   readonly effect: "refused" | "warning" | "unchecked";
   /** Set for a warning about the user. Others concern the IdP, and are equal for all its users. */
   readonly isOfUser?: boolean;
+  /** Of `unchecked`: the seconds after which the IdP asked to be called again. */
+  readonly retryAfterSeconds?: number | undefined;
 }
 
 export const refusal = (code: string, message: string): UserProblem => ({ code, message, effect: "refused" });
@@ -19,10 +21,14 @@ export const userWarning = (code: string, message: string): UserProblem => ({
   ...warning(code, message),
   isOfUser: true,
 });
-export const notChecked = (reason: string): UserProblem => ({
+export const notChecked = ({
+  message,
+  retryAfterSeconds,
+}: Pick<PeerFailure, "message" | "retryAfterSeconds">): UserProblem => ({
   code: "not_checked",
-  message: `could not be checked: ${reason}`,
+  message: `could not be checked: ${message}`,
   effect: "unchecked",
+  retryAfterSeconds,
 });
 
 /** The code of a warning that the connector lacks a permission. */
@@ -31,7 +37,7 @@ export const rightMissing = "right_missing";
 /** Returns the problem of a check without an answer. Throws any other error than a PeerFailure. */
 export function unchecked(error: unknown): UserProblem {
   if (!(error instanceof PeerFailure)) throw error;
-  return notChecked(error.message);
+  return notChecked(error);
 }
 
 /**

@@ -186,6 +186,19 @@ describe("a dry run", () => {
     expect(await problems(connector, orderBody(), 503)).toEqual({ [first]: "not_checked" });
   });
 
+  test.each([
+    ["creation options", "creationOptions"],
+    ["the account", "/users/[^/]+$"],
+    ["the policy", "/policies/"],
+  ])("passes on the time at which an IdP that throttles %s can be asked again", async (_, path) => {
+    const connector = await testConnector(peers);
+    peers.entra.fail({ kind: "throttle", retryAfter: 77, path, times: 50 });
+    expect(await refusalOf(run(connector, orderBody()))).toMatchObject({
+      status: 503,
+      headers: { "retry-after": "77" },
+    });
+  });
+
   test("warns once of what concerns all users, and of missing permissions, which prevents nothing", async () => {
     peers.entra.settings({
       readsUsers: false,
