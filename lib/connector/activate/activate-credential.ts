@@ -3,8 +3,7 @@ import { openAttestation, undecryptableKey, unusable } from "../collect/open-res
 import type { ConnectorDeps } from "../deps.ts";
 import type { Credential } from "../model/credential.ts";
 import { idpName } from "../model/peer-names.ts";
-import { foldName } from "../model/request-lists.ts";
-import { registeredName, type SecurityKey, withCredential } from "../model/security-key.ts";
+import { registeredName, withCredential } from "../model/security-key.ts";
 import type { Attestation } from "../model/webauthn.ts";
 import type { KeyChange, KeyWork } from "../runs/key-work.ts";
 import { notCalled } from "../runs/run.ts";
@@ -33,7 +32,9 @@ export async function activateCredential(work: KeyWork, index: number): Promise<
   const peer = idpName(idp.id);
   const timeLimitMs = deps.intervals.idpCallMs;
   const readBack = (since: string) => {
-    const query = { credentialId, name: hasOwnName(key, index) ? registeredName(key) : undefined, since };
+    // Keys without a serial number may have equal names.
+    const name = key.serial === undefined ? undefined : registeredName(key);
+    const query = { credentialId, name, since };
     return work.read(peer, () => idp.isRegistered(idpState, query, AbortSignal.timeout(timeLimitMs)));
   };
   const registered = triedAt !== undefined && (await readBack(triedAt));
@@ -61,16 +62,6 @@ export async function activateCredential(work: KeyWork, index: number): Promise<
   if (!(result instanceof PeerFailure)) return activated(work, index, result);
   const earlier = { wasTried: triedAt !== undefined, canReadBack: registered !== undefined };
   return afterFailure(work, index, result, earlier);
-}
-
-/**
- * Whether no other credential of the user at the IdP gets the same name: keys without a serial number may have equal
- * names, and so have all credentials of one key.
- */
-function hasOwnName({ serial, credentials }: SecurityKey, index: number): boolean {
-  const { userId: user = "", idpId: idp } = credentials[index] ?? {};
-  const ofUser = credentials.filter(({ userId, idpId }) => foldName(userId) === foldName(user) && idpId === idp);
-  return serial !== undefined && ofUser.length === 1;
 }
 
 /** Whether the time for the activation of a credential is over. */

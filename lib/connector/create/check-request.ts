@@ -37,7 +37,13 @@ export function requestProblems(
   if (rfpr === undefined && keys.some(isOnSite))
     refuse({ field: "authenticators" }, "are not served: this deployment has no enrollment service");
   for (const { id: keyId, credentials, pinRequest } of keys) {
-    for (const [index, { idpId = idps.defaultId, relyingPartyId }] of credentials.entries()) {
+    const ordered = credentials.map(credential => ({ idpId: idps.defaultId, ...credential }));
+    for (const [index, credential] of ordered.entries()) {
+      const { idpId, relyingPartyId } = credential;
+      // A security key has one credential for each user and relying party: it overwrites the former one (CTAP 2.1
+      // section 6.1.2), whose registration then never works.
+      if (ordered.findIndex(isForSameUser(credential)) < index)
+        refuse({ field: "user", keyId, index }, "has a credential on this key already, which this one would overwrite");
       const idp = idps.get(idpId);
       if (idp === undefined) refuse({ field: "idp", keyId, index }, notConfigured);
       else if (relyingPartyId !== undefined && relyingPartyId !== idp.defaultRelyingPartyId)

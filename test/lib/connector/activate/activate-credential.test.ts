@@ -176,31 +176,22 @@ describe("retryable_until", () => {
 });
 
 describe("an activation that is not answered", () => {
-  test.each<[string, readonly number[], (key: Body) => Body, ((user: string) => string)?]>([
-    ["another key without a serial number", [1, 1], ({ serial_number: _, ...key }) => key],
-    ["another credential of the same key", [2], key => key],
-    ["another credential of the same key for the user in capitals", [2], key => key, user => user.toUpperCase()],
-  ])(
-    "is not taken for %s of the same user, which has the same name at the identity provider",
-    async (_, shape, change, otherSpelling = user => user) => {
-      const user = newUser();
-      const body: Body = withoutPins(orderBody(shape));
-      for (const item of body.shipment.shipment_items) {
-        item.name = "Key";
-        for (const [index, credential] of item.credentials.entries())
-          credential.user_id = index === 0 ? user : otherSpelling(user);
-      }
-      let sent = 0;
-      const lost = withLostActivation(changedKeys(change).fetch, () => ++sent === 2);
-      const { connector, requestId } = await ready({ fetch: lost }, body);
-      await connector.runCredentials();
-      connector.advance(minutes(1));
-      await connector.runCredentials();
-      expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
-      const counts = [...new Set([user, otherSpelling(user)])].map(registrationsOf);
-      expect(counts.reduce((sum, count) => sum + count)).toBe(2);
-    },
-  );
+  test("is not taken for another key without a serial number, which has the same user and name", async () => {
+    const user = newUser();
+    const body: Body = withoutPins(orderBody([1, 1]));
+    for (const item of body.shipment.shipment_items) {
+      item.name = "Key";
+      item.credentials[0].user_id = user;
+    }
+    let sent = 0;
+    const lost = withLostActivation(changedKeys(({ serial_number: _, ...key }) => key).fetch, () => ++sent === 2);
+    const { connector, requestId } = await ready({ fetch: lost }, body);
+    await connector.runCredentials();
+    connector.advance(minutes(1));
+    await connector.runCredentials();
+    expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
+    expect(registrationsOf(user)).toBe(2);
+  });
 
   test("is recorded before it is sent: a create handler that dies in the call is read back by the next run", async () => {
     const killed = withIdps(({ activate }) => ({

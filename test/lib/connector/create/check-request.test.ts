@@ -41,6 +41,33 @@ describe("what a create is checked against besides its own tables", () => {
     ]);
   });
 
+  test("a second credential of a user at one IdP on one key, which would overwrite the first, is refused by its field", async () => {
+    const user = { user_id: "ada@example.com" };
+    const body = altered(mixedBody([3], [authenticator(2)]), {
+      "shipment.shipment_items[0].credentials[0]": user,
+      "shipment.shipment_items[0].credentials[2]": { idp_id: "entra", user_id: "ADA@example.com" },
+      "authenticators[0].credentials": [user, user],
+    });
+    const reason = "has a credential on this key already, which this one would overwrite";
+    expect(await refused(body)).toEqual([
+      { path: "shipment.shipment_items[0].credentials[2].user_id", reason },
+      { path: "authenticators[0].credentials[1].user_id", reason },
+    ]);
+  });
+
+  test("a user may have credentials at two IdPs on one key, and one on each of two keys", async () => {
+    const user = { user_id: "ada@example.com" };
+    const connector = await testConnector(peers, {
+      ports: ({ idps }) => ({ idps: { ...idps, get: () => idps.get(idps.defaultId) } }),
+    });
+    const body = altered(orderBody([2, 1]), {
+      "shipment.shipment_items[0].credentials": [user, { ...user, idp_id: "pingone" }],
+      "shipment.shipment_items[1].credentials": [user],
+    });
+    const { requestId } = await connector.order(body);
+    expect(await connector.read(requestId)).toMatchObject({ state: "started" });
+  });
+
   test("a PIN that is shorter than PIN_MIN_LENGTH is refused by its field, also if the length is the default, and no PIN is not", async () => {
     const connector = await testConnector(peers, { settings: { PIN_MIN_LENGTH: "8" } });
     const body = altered(mixedBody([1, 1, 1], [authenticator(), authenticator(), authenticator()]), {

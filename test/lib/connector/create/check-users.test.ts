@@ -45,9 +45,14 @@ describe("a check of users beside a create", () => {
   test("is one call for each user, and one a minute for the policy", async () => {
     const connector = await testConnector(peers);
     const [one, two] = [newUser(), newUser()];
-    const credentials = [one, one, two].map(user_id => ({ user_id }));
+    const keys = [[one, two], [one]].map(users => users.map(user_id => ({ user_id })));
     const order = () =>
-      connector.order(altered(orderBody([3]), { "shipment.shipment_items[0].credentials": credentials }));
+      connector.order(
+        altered(orderBody([2, 1]), {
+          "shipment.shipment_items[0].credentials": keys[0],
+          "shipment.shipment_items[1].credentials": keys[1],
+        }),
+      );
     await order();
     expect(checks()).toEqual([2, 1]);
     await order();

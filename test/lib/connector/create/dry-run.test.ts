@@ -130,21 +130,16 @@ describe("a dry run", () => {
   test("refuses more devices than PingOne allows, and warns of more passkeys than Microsoft recommends", async () => {
     const connector = await connectorOfAll();
     const user = newUser();
-    const credentials = (idp_id: string, count: number) =>
-      Array.from({ length: count }, () => ({ idp_id, user_id: user }));
+    const at = (idp_id: string) => authenticator(1, { credentials: [{ idp_id, user_id: user }] });
+    const keys = (idp: string, count: number) => Array.from({ length: count }, () => at(idp));
     peers.pingone.settings({ maxDevices: 2 });
-    expect(await problems(connector, forUsers(...credentials("pingone", 3)))).toEqual({
-      [first]: "too_many_credentials",
+    expect(await problems(connector, onSiteBody(keys("pingone", 3)))).toEqual({
+      "authenticators[0].credentials[0].user_id": "too_many_credentials",
     });
-    await run(connector, forUsers(...credentials("pingone", 2)));
+    await run(connector, onSiteBody(keys("pingone", 2)));
     const codes = async (body: unknown) => (await run(connector, body)).map(({ code }) => code);
-    const twenty = {
-      "shipment.shipment_items[0].credentials": credentials("entra", 20),
-      "authenticators[0].credentials": credentials("pingone", 1),
-    };
-    expect(await codes(altered(mixedBody(), twenty))).not.toContain("many_credentials");
-    const more = { ...twenty, "authenticators[0].credentials": credentials("entra", 1) };
-    expect(await codes(altered(mixedBody(), more))).toContain("many_credentials");
+    expect(await codes(onSiteBody([...keys("entra", 20), at("pingone")]))).not.toContain("many_credentials");
+    expect(await codes(onSiteBody(keys("entra", 21)))).toContain("many_credentials");
   });
 
   test("warns of each disabled user, and orders for them: they may join later", async () => {

@@ -81,9 +81,12 @@ describe("the PIN email", () => {
     const body = altered(orderBody([2, 2]), {
       "enrollment_contacts.emails_to": to,
       "shipment.shipment_items[1].credentials[0].user_id": several,
-      "shipment.shipment_items[1].credentials[1].user_id": several,
+      "shipment.shipment_items[1].credentials[1]": { idp_id: "another", user_id: several },
     });
-    const { connector, requestId, shipmentId, users } = await ready({}, body);
+    const { connector, requestId, shipmentId, users } = await ready(
+      { ports: ({ idps }) => ({ idps: { ...idps, get: () => idps.get(idps.defaultId) } }) },
+      body,
+    );
     const named = [users.slice(0, 2).join(", "), `User: ${several}`];
     await connector.runCredentials();
     const mails = mailsTo(to[0] ?? "");
