@@ -67,12 +67,14 @@ const requestOf = (body: unknown): string | undefined =>
 
 function refusalOfOrder(answer: Answered): Sent<Order> {
   const { status, headers, body } = answer;
-  if (status === 409 && headers.has("retry-after")) return { outcome: "open", reason: "an earlier call still runs" };
+  const isUndecided = status === 409 && headers.has("retry-after");
+  const isLookedUp = isUndecided && requestOf(body) !== undefined;
+  if (isUndecided && !isLookedUp) return { outcome: "open", reason: "an earlier call still runs" };
   const known = refused.safeParse(body).data;
   if (known === undefined || ![400, 409, 413, 500].includes(status)) throw stoppedBy(status);
   const fields = sentences(known.error_data?.fields ?? []);
   const reason = fields.length > 0 ? fields.join("; ") : plain(refusalOf(status, body));
-  return { outcome: status === 500 ? "failed" : "refused", reason };
+  return { outcome: status === 500 || isLookedUp ? "failed" : "refused", reason };
 }
 
 /** Several keys of a line have the same problem. */

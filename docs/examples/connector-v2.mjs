@@ -84,9 +84,9 @@ async function order(ticket, file) {
   console.error(`${ticket}: ${errorText(answer)}`);
   // It is not known yet whether the shipment was ordered: the connector finds out. A second order would be a second parcel.
   const unconfirmedId = answer.body?.error_data?.credential_request_id;
-  if (answer.status === 500 && unconfirmedId !== undefined)
-    console.log(`${ticket}: not confirmed, see ${unconfirmedId}`);
-  return answer.status >= 500 || answer.headers.has("retry-after") ? "later" : "refused";
+  const isLater = answer.status >= 500 || answer.headers.has("retry-after");
+  if (isLater && unconfirmedId !== undefined) console.log(`${ticket}: not confirmed, see ${unconfirmedId}`);
+  return isLater ? "later" : "refused";
 }
 
 /** What a ticket shows: the request, each key, each credential, and why something waits or has failed. */

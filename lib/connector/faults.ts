@@ -1,4 +1,4 @@
-import { Fault } from "../platform/fault.ts";
+import { Fault, type FaultDetails } from "../platform/fault.ts";
 import { PeerFailure } from "../platform/peer-failure.ts";
 import { isNoToken } from "./peers/access-token.ts";
 
@@ -83,11 +83,15 @@ export function cancelFault(cause: unknown): Fault {
   return cause instanceof PeerFailure ? peerFault(cause, cancelContinues) : internalFault(cause);
 }
 
-/** Returns the fault of a create while it is not known whether the order was accepted. */
-export const unreconciledFault = (requestId: string, cause?: unknown): Fault =>
-  new Fault("internal", "It is not known whether the shipment was ordered; ask for the credential request later.", {
+/** Returns the fault of a create, or of its repeat, while it is not known whether the order was accepted. */
+export const unreconciledFault = (
+  kind: "internal" | "conflict",
+  requestId: string,
+  details: Pick<FaultDetails, "cause" | "retryAfterSeconds">,
+): Fault =>
+  new Fault(kind, "It is not known whether the shipment was ordered; ask for the credential request later.", {
     data: { credential_request_id: requestId },
-    cause,
+    ...details,
   });
 
 /** The error message of a request while it is not known whether its order was accepted. */

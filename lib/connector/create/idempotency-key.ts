@@ -15,7 +15,7 @@ const minWaitMs = seconds(5);
 
 /**
  * Claims an Idempotency-Key for a call (C6). Returns the stored claim, or the ids that an earlier call created. Throws
- * the Fault that the earlier call got, and `conflict` if it had another body or still runs.
+ * the Fault that the earlier call got, and `conflict` if it had another body, still runs, or its order is looked up.
  */
 export async function takeClaim(ours: Claim, deps: ConnectorDeps): Promise<Stored<Claim> | CreatedIds> {
   const { claims } = deps;
@@ -47,15 +47,20 @@ async function readClaim(
   const hasOutcome = request !== undefined && request.state !== "received" && request.neverSent !== true;
   if (hasOutcome) return createdOrThrow(answerOf(request));
   const { sentAt, isUnanswered } = request?.delivery ?? {};
-  const mayBeOrdered = sentAt !== undefined;
   const orderMs = intervals.orderIntentMaxAgeMs + intervals.deliveryCallMs;
-  const runsUntil = mayBeOrdered ? plus(sentAt, orderMs) : plus(claimedAt, intervals.createMs);
+  const runsUntil = sentAt === undefined ? plus(claimedAt, intervals.createMs) : plus(sentAt, orderMs);
   const remainingMs = between(now(), runsUntil);
   const mayBeRunning = isUnanswered !== true && remainingMs > 0;
   // Most calls end within seconds, so the wait begins short and doubles. A call that stopped is known at `runsUntil`.
   const waitMs = Math.max(minWaitMs, between(claimedAt, now()));
   if (mayBeRunning) throw stillRunning(Math.min(waitMs, remainingMs));
-  if (mayBeOrdered) throw unreconciledFault(requestId);
+  if (sentAt !== undefined) {
+    // The next look-up. If it is overdue, a run of the job is about to make it.
+    const firstAt = plus(sentAt, intervals.reconcileAfterMs);
+    const [firstMs, nextMs] = [between(now(), firstAt), between(now(), request?.due?.at ?? firstAt)];
+    const retryAfterSeconds = Math.max(intervals.retry.minMs, firstMs, nextMs) / 1000;
+    throw unreconciledFault("conflict", requestId, { retryAfterSeconds });
+  }
   if (await confirmNothingOrdered(loaded, deps)) return "free";
   throw stillRunning(minWaitMs);
 }

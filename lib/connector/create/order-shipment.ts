@@ -85,7 +85,7 @@ async function leaveForReconciliation(
   };
   const written = await toResult(saveChanges(loaded, markUnconfirmed, deps));
   if ("error" in written) deps.log.error("reconcile_not_scheduled", { credentialRequestId: id, error: written.error });
-  return unreconciledFault(id, cause);
+  return unreconciledFault("internal", id, { cause });
 }
 
 /** Returns the order for the delivery service. Throws if the request has no shipment. */

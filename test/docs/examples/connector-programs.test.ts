@@ -128,7 +128,7 @@ describe("a client of version 2", () => {
     const file = await fileOf(body);
     const unconfirmed = await v2(["order", "REQ5", file]).ended;
     expect(unconfirmed).toMatchObject({ code: 2, out: expect.stringMatching(`^REQ5: not confirmed, see ${uuid}\n$`) });
-    expect(await v2(["order", "REQ5", file]).ended).toEqual(unconfirmed);
+    expect(await v2(["order", "REQ5", file]).ended).toMatchObject({ code: 2, out: unconfirmed.out });
     expect(orders()).toBe(1);
     const away = await v2(["resend-pin", "any"], { CONNECTOR_URL: "http://127.0.0.1:1" }).ended;
     expect(away).toMatchObject({ code: 2, out: "" });
