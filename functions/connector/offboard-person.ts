@@ -2,9 +2,11 @@ import * as z from "zod";
 import { email, evenIfInvalid, nonEmptyLine, optional, userId } from "../../lib/connector/api/field-rules.ts";
 import { readRevocation, revocationV2 } from "../../lib/connector/api/read-security-key.ts";
 import { type Leaver, offboardPerson as offboard } from "../../lib/connector/cancel/offboard-person.ts";
+import { notConfigured } from "../../lib/connector/create/check-request.ts";
 import { shownState } from "../../lib/connector/model/credential.ts";
 import { shownCredentialStates } from "../../lib/connector/model/states.ts";
 import { omitUndefined } from "../../lib/platform/collections.ts";
+import { invalidRequest } from "../../lib/platform/fault.ts";
 import { endpoint } from "../../lib/platform/http/endpoint.ts";
 import type { ConnectorContext } from "./context.ts";
 
@@ -109,6 +111,12 @@ export const offboardPerson = endpoint({
       given.email === undefined ? { userId: given.user_id ?? "", idpId: given.idp_id } : { email: given.email };
     const dryRun = given.dry_run === true;
     const { credentials, matched, isComplete } = await offboard(leaver, caller, context, { dryRun });
+    // A removed IdP is accepted while orders have credentials of the user there: they are reported, and open ones
+    // cancelled. Without any, a misspelt IdP would look like a person without credentials.
+    if (given.idp_id !== undefined && context.idps.get(given.idp_id) === undefined && matched === 0 && isComplete) {
+      const reason = `${notConfigured}, and no order has a credential of this user there`;
+      throw invalidRequest([{ path: "idp_id", reason }]);
+    }
     const data = {
       is_complete: isComplete,
       matched,

@@ -169,6 +169,14 @@ describe("an offboarding", () => {
     });
   });
 
+  it("refuses an IdP that is not configured by its field, where it would find nothing", async () => {
+    const { status, body } = await call("POST /v2/people/offboard", { body: { user_id: newUser(), idp_id: "entry" } });
+    expect({ status, fields: fields(body) }).toEqual({
+      status: 400,
+      fields: ["idp_id is not a configured identity provider, and no order has a credential of this user there"],
+    });
+  });
+
   it("counts the credentials of the person, and not those of others in the recipient's request", async () => {
     const email = newUser();
     const body = altered(orderBody([2], email), { "shipment.shipment_items[0].credentials[0].user_id": email });
