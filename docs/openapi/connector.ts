@@ -5,22 +5,24 @@ interface Json<T> {
   content: { "application/json": T };
 }
 
-/** A call, by its parameters and its successful responses. Every other response has the body of an error. */
-interface Call<Parameters, Responses> {
-  parameters: Parameters;
-  responses: Responses & { default: Json<ErrorResponse> };
-}
+/** No body. */
+type Empty = { content?: never };
+
+/** A call: its parameters, body and successful responses by status. Every other response has the body of an error. */
+type Call<T> = {
+  parameters: Pick<T, keyof T & ("path" | "query" | "header")>;
+  responses: Pick<T, keyof T & number> & { default: Json<ErrorResponse> };
+} & Pick<T, keyof T & "requestBody">;
 
 export interface paths {
   "/v2/credential-requests": {
     post: Call<{
-      query?: {
-        dry_run?: boolean;
-      };
-      header?: {
-        "Idempotency-Key"?: string;
-      };
-    }, { 200: Json<{ data: DryRun }>; 201: Json<{ data: CreatedCredentialRequest }> }> & { requestBody: Json<CredentialRequestOrder> };
+      query?: { dry_run?: boolean };
+      header?: { "Idempotency-Key"?: string };
+      requestBody: Json<CredentialRequestOrder>;
+      200: Json<{ data: DryRun }>;
+      201: Json<{ data: CreatedCredentialRequest }>;
+    }>;
     get: Call<{
       query?: {
         state?: "received" | "started" | "complete" | "partial" | "failed" | "cancelled";
@@ -33,82 +35,77 @@ export interface paths {
         $top?: number;
         $skiptoken?: string;
       };
-    }, { 200: Json<Array<ListedCredentialRequest>> }>;
+      200: Json<Array<ListedCredentialRequest>>;
+    }>;
   };
   "/v2/credential-requests/{credential_request_id}": {
-    get: Call<{ path: { credential_request_id: string } }, { 200: Json<{ data: CredentialRequest }> }>;
+    get: Call<{ path: { credential_request_id: string }; 200: Json<{ data: CredentialRequest }> }>;
   };
   "/v2/credential-requests/{credential_request_id}/events": {
-    get: Call<{ path: { credential_request_id: string } }, {
-      200: Json<{
-        data: Array<RequestEvent>;
-        sinks: Array<EventSink>;
-      }>;
+    get: Call<{
+      path: { credential_request_id: string };
+      200: Json<{ data: Array<RequestEvent>; sinks: Array<EventSink> }>;
     }>;
   };
   "/v2/credential-requests/{credential_request_id}/events/{event_id}/resend": {
-    post: Call<{ path: { credential_request_id: string; event_id: string } }, {
-      200: Json<{
-        data: {
-          sink: number;
-          delivered: boolean;
-          delivered_at?: string;
-          error_message?: string;
-        };
-      }>;
-    }> & { requestBody: Json<{ sink: number }> };
+    post: Call<{
+      path: { credential_request_id: string; event_id: string };
+      requestBody: Json<{ sink: number }>;
+      200: Json<{ data: { sink: number; delivered: boolean; delivered_at?: string; error_message?: string } }>;
+    }>;
   };
   "/v2/events/resend": {
-    post: Call<{}, {
-      200: Json<{
-        data: {
-          requests: number;
-          events: number;
-          left: number;
-          is_complete: boolean;
-          next?: string;
-        };
-      }>;
-    }> & { requestBody: Json<{
-      sink: number;
-      since: string;
-      after?: string;
-    }> };
+    post: Call<{
+      requestBody: Json<{ sink: number; since: string; after?: string }>;
+      200: Json<{ data: { requests: number; events: number; left: number; is_complete: boolean; next?: string } }>;
+    }>;
   };
   "/v2/credential-requests/{credential_request_id}/cancel": {
-    post: Call<{ path: { credential_request_id: string } }, { 200: Json<{ data: CredentialRequest }> }>;
+    post: Call<{ path: { credential_request_id: string }; 200: Json<{ data: CredentialRequest }> }>;
   };
   "/v2/security-keys": {
     get: Call<{
       query?: {
         serial_number?: string;
         user_id?: string;
-        state?: "processing" | "activation_pending" | "active" | "failed" | "cancelled" | "revoking" | "revoked" | "revoke_failed";
+        state?: CredentialState;
         aaguid?: string;
         $top?: number;
         $skiptoken?: string;
       };
-    }, { 200: Json<Array<RegisteredKey>> }>;
+      200: Json<Array<RegisteredKey>>;
+    }>;
   };
   "/v2/credential-requests/{credential_request_id}/revoke": {
-    post: Call<{ path: { credential_request_id: string } }, { 200: Json<{ data: CredentialRequest }>; 202: Json<{ data: CredentialRequest }> }>;
+    post: Call<{
+      path: { credential_request_id: string };
+      200: Json<{ data: CredentialRequest }>;
+      202: Json<{ data: CredentialRequest }>;
+    }>;
   };
   "/v2/credential-requests/{credential_request_id}/security-keys/{key_id}/revoke": {
-    post: Call<{ path: { credential_request_id: string; key_id: string } }, { 200: Json<{ data: CredentialRequest }>; 202: Json<{ data: CredentialRequest }> }>;
+    post: Call<{
+      path: { credential_request_id: string; key_id: string };
+      200: Json<{ data: CredentialRequest }>;
+      202: Json<{ data: CredentialRequest }>;
+    }>;
   };
   "/v2/credential-requests/{credential_request_id}/security-keys/{key_id}/credentials/{credential}/revoke": {
-    post: Call<{ path: { credential_request_id: string; key_id: string; credential: string } }, { 200: Json<{ data: CredentialRequest }>; 202: Json<{ data: CredentialRequest }> }>;
+    post: Call<{
+      path: { credential_request_id: string; key_id: string; credential: string };
+      200: Json<{ data: CredentialRequest }>;
+      202: Json<{ data: CredentialRequest }>;
+    }>;
   };
   "/v2/people/offboard": {
-    post: Call<{}, { 200: Json<{ data: OffboardReport }>; 202: Json<{ data: OffboardReport }> }> & { requestBody: Json<{
-      user_id?: string;
-      idp_id?: string;
-      email?: string;
-      dry_run?: boolean;
-    }> };
+    post: Call<{
+      requestBody: Json<{ user_id?: string; idp_id?: string; email?: string; dry_run?: boolean }>;
+      200: Json<{ data: OffboardReport }>;
+      202: Json<{ data: OffboardReport }>;
+    }>;
   };
   "/v2/status": {
-    get: Call<{}, {
+    get: Call<{
       200: Json<{
         CLOUD_STORAGE_BLOB_ENDPOINT: string;
         CLOUD_TABLES_SHIPMENTS_TABLE_NAME: string;
@@ -133,64 +130,20 @@ export interface paths {
       }>;
     }>;
   };
-  "/v2/operations/process-shipments": {
-    get: Call<{}, { 204: { content?: never } }>;
-  };
-  "/v2/operations/process-credential-requests": {
-    post: Call<{}, { 200: Json<{ data: ProcessedCredentials }> }>;
-  };
+  "/v2/operations/process-shipments": { get: Call<{ 204: Empty }> };
+  "/v2/operations/process-credential-requests": { post: Call<{ 200: Json<{ data: ProcessedCredentials }> }> };
   "/v2/credential-requests/{credential_request_id}/resend-pin": {
-    post: Call<{ path: { credential_request_id: string } }, { 200: Json<{ data: { sent: number } }> }>;
-  };
-  "/v1/credential-requests": {
-    post: Call<{
-      header?: {
-        "Idempotency-Key"?: string;
-      };
-    }, { 201: Json<CreatedCredentialRequestV1> }> & { requestBody: Json<CredentialRequestOrderV1> };
-  };
-  "/v1/fpr/shipments": {
-    post: Call<{
-      header?: {
-        "Idempotency-Key"?: string;
-      };
-    }, { 201: Json<CreatedShipmentV1> }> & { requestBody: Json<ShipmentOrderV1> };
-  };
-  "/v1/fpr/shipments/{shipment_id}": {
-    get: Call<{ path: { shipment_id: string } }, { 200: Json<ShipmentV1> }>;
-  };
-  "/v1/credential-requests/{credential_request_id}": {
-    get: Call<{ path: { credential_request_id: string } }, { 200: Json<CredentialRequestV1> }>;
-  };
-  "/v1/status": {
-    get: Call<{}, { 200: Json<Record<string, string>> }>;
-  };
-  "/v1/operations/process-shipments": {
-    get: Call<{}, { 204: { content?: never } }>;
-  };
-  "/v1/operations/process-credential-requests": {
-    post: Call<{}, { 204: { content?: never } }>;
-  };
-  "/v1/credential-requests/{credential_request_id}/resend-pin": {
-    post: Call<{ path: { credential_request_id: string } }, { 204: { content?: never } }>;
-  };
-  "/v1/operations/resend-pin/{shipment_id}": {
-    get: Call<{ path: { shipment_id: string } }, { 204: { content?: never } }>;
+    post: Call<{ path: { credential_request_id: string }; 200: Json<{ data: { sent: number } }> }>;
   };
   "/api-tokens": {
-    post: Call<{}, { 201: Json<NewApiToken> }> & { requestBody: Json<{
-      name: string;
-      expires_at?: string;
-      role?: "read" | "support" | "call";
-    }> };
-    get: Call<{}, { 200: Json<Array<ApiToken>> }>;
+    post: Call<{
+      requestBody: Json<{ name: string; expires_at?: string; role?: "read" | "support" | "call" }>;
+      201: Json<NewApiToken>;
+    }>;
+    get: Call<{ 200: Json<Array<ApiToken>> }>;
   };
-  "/caller": {
-    get: Call<{}, { 200: Json<Caller> }>;
-  };
-  "/api-tokens/{id}": {
-    delete: Call<{ path: { id: string } }, { 204: { content?: never } }>;
-  };
+  "/caller": { get: Call<{ 200: Json<Caller> }> };
+  "/api-tokens/{id}": { delete: Call<{ path: { id: string }; 204: Empty }> };
 }
 
 export type ErrorResponse = {
@@ -208,11 +161,7 @@ export type ErrorData = {
   credential_request_id?: string;
 };
 
-export type Problem = {
-  path: string;
-  reason: string;
-  code?: string;
-};
+export type Problem = { path: string; reason: string; code?: string };
 
 export type CredentialRequestOrder = {
   recipient: Recipient;
@@ -254,18 +203,11 @@ export type ShipmentItem = {
   customization_id?: string;
   product_id: string;
   inventory_product_id: string;
-  pin_request?: {
-    length?: number;
-    type?: "generate";
-  };
+  pin_request?: { length?: number; type?: "generate" };
   credentials: Array<CredentialOrder>;
 };
 
-export type CredentialOrder = {
-  idp_id?: string;
-  relying_party_id?: string;
-  user_id: string;
-};
+export type CredentialOrder = { idp_id?: string; relying_party_id?: string; user_id: string };
 
 export type AuthenticatorOrder = {
   name?: string;
@@ -286,15 +228,9 @@ export type Replacement = {
   revoke: "now" | "when_active";
 };
 
-export type DryRun = {
-  request: CredentialRequestOrder;
-  warnings: Array<Problem>;
-};
+export type DryRun = { request: CredentialRequestOrder; warnings: Array<Problem> };
 
-export type CreatedCredentialRequest = {
-  credential_request_id: string;
-  shipment_id?: string;
-};
+export type CreatedCredentialRequest = { credential_request_id: string; shipment_id?: string };
 
 export type CredentialRequest = {
   credential_request_id: string;
@@ -306,10 +242,7 @@ export type CredentialRequest = {
   shipment?: {
     shipment_id?: string;
     customer_reference?: string;
-    tracking?: {
-      number?: string;
-      link?: string;
-    };
+    tracking?: { number?: string; link?: string };
     delivery?: {
       state: "in_transit" | "delivered" | "lost" | "exception" | "unknown";
       error_message?: string;
@@ -335,7 +268,7 @@ export type Credential = {
   idp_id: string;
   relying_party_id?: string;
   user_id: string;
-  state: "processing" | "activation_pending" | "active" | "failed" | "cancelled" | "revoking" | "revoked" | "revoke_failed";
+  state: CredentialState;
   retryable_until?: string;
   error_message?: string;
   revocation?: {
@@ -346,6 +279,8 @@ export type Credential = {
     error_message?: string;
   };
 };
+
+export type CredentialState = "processing" | "activation_pending" | "active" | "failed" | "cancelled" | "revoking" | "revoked" | "revoke_failed";
 
 export type MailingAddress = {
   street_line1: string;
@@ -366,10 +301,7 @@ export type ListedCredentialRequest = {
   shipment?: {
     shipment_id?: string;
     customer_reference?: string;
-    tracking?: {
-      number?: string;
-      link?: string;
-    };
+    tracking?: { number?: string; link?: string };
     delivery?: {
       state: "in_transit" | "delivered" | "lost" | "exception" | "unknown";
       error_message?: string;
@@ -419,7 +351,7 @@ export type RegisteredKey = {
   model?: string;
   idp_id: string;
   user_id: string;
-  state: "processing" | "activation_pending" | "active" | "failed" | "cancelled" | "revoking" | "revoked" | "revoke_failed";
+  state: CredentialState;
   ordered_at: string;
   delivered_at?: string;
   activated_at?: string;
@@ -437,7 +369,7 @@ export type OffboardReport = {
     idp_id: string;
     user_id: string;
     serial_number?: string;
-    state: "processing" | "activation_pending" | "active" | "failed" | "cancelled" | "revoking" | "revoked" | "revoke_failed";
+    state: CredentialState;
     revocation?: {
       reason: "requested" | "lost" | "replaced" | "offboarded";
       requested_at: string;
@@ -450,88 +382,7 @@ export type OffboardReport = {
   }>;
 };
 
-export type ProcessedCredentials = {
-  processed: number;
-  activated: number;
-  failed: number;
-  pending: number;
-};
-
-export type CredentialRequestOrderV1 = {
-  recipient: {
-    firstname: string;
-    lastname: string;
-    email: string;
-  };
-  credentials: Array<{ user_id: string }>;
-  pin_request: {
-    min_length?: number;
-    entry_method?: "generated" | "user_entered";
-  };
-  authenticator_name?: string;
-  customization_id?: string;
-  enrollment_contacts: { emails_to: Array<string> };
-};
-
-export type CreatedCredentialRequestV1 = { data: { credential_request_id: string } };
-
-export type ShipmentOrderV1 = {
-  user_id: string;
-  pin_request: {
-    type: "generate";
-    length: number;
-  };
-  enrollment_contacts?: { emails_to?: Array<string> };
-  delivery_shipment_request: {
-    reseller_organization_id?: string;
-    delivery_type: 1 | 2;
-    address_validation_bypass: boolean;
-    recipient: {
-      recipient_company?: string;
-      recipient_email: string;
-      recipient_firstname: string;
-      recipient_lastname: string;
-      recipient_telephone: string;
-    };
-    mailing_address: {
-      street_line1: string;
-      street_line2?: string;
-      postal_code: string;
-      city: string;
-      region?: string;
-      country_code_2: string;
-    };
-    shipment_items: Array<{
-      product_id: number;
-      inventory_product_id: number;
-      product_quantity: number;
-      customization_id?: string;
-      fc_additional_data?: { key_name?: string };
-    }>;
-  };
-};
-
-export type CreatedShipmentV1 = { data: { shipment_id: string } };
-
-export type ShipmentV1 = {
-  shipment_id: string;
-  shipment_state: "ongoing" | "complete" | "pending_pin_sending" | "processing";
-  error_kind?: "GENERAL";
-  error_message?: string;
-};
-
-export type CredentialRequestV1 = {
-  credential_request_id: string;
-  credential_request_state: "received" | "started" | "complete" | "partial" | "failed" | "cancelled";
-  credentials: Array<CredentialV1>;
-};
-
-export type CredentialV1 = {
-  user_id: string;
-  relying_party_id?: string;
-  idp_id: string;
-  credential_state: "processing" | "activation_pending" | "active" | "failed" | "cancelled" | "revoking" | "revoked" | "revoke_failed";
-};
+export type ProcessedCredentials = { processed: number; activated: number; failed: number; pending: number };
 
 export type NewApiToken = {
   id: string;

@@ -5,19 +5,21 @@ interface Json<T> {
   content: { "application/json": T };
 }
 
-/** A call, by its parameters and its successful responses. Every other response has the body of an error. */
-interface Call<Parameters, Responses> {
-  parameters: Parameters;
-  responses: Responses & { default: Json<ErrorResponse> };
-}
+/** No body. */
+type Empty = { content?: never };
+
+/** A call: its parameters, body and successful responses by status. Every other response has the body of an error. */
+type Call<T> = {
+  parameters: Pick<T, keyof T & ("path" | "query" | "header")>;
+  responses: Pick<T, keyof T & number> & { default: Json<ErrorResponse> };
+} & Pick<T, keyof T & "requestBody">;
 
 export interface paths {
   "/core/users": {
-    post: Call<{}, { 201: Json<UserSummary> }> & { requestBody?: Json<{
-      username: string;
-      password: string;
-      must_change?: boolean;
-    }> };
+    post: Call<{
+      requestBody?: Json<{ username: string; password: string; must_change?: boolean }>;
+      201: Json<UserSummary>;
+    }>;
     get: Call<{
       query?: {
         otpkey?: string;
@@ -28,80 +30,72 @@ export interface paths {
         $password?: "imported";
         $unused_since?: string;
       };
-    }, { 200: Json<Array<UserSummary>> }>;
+      200: Json<Array<UserSummary>>;
+    }>;
   };
   "/core/users/{user}": {
-    get: Call<{ path: { user: string } }, { 200: Json<User> }>;
-    delete: Call<{ path: { user: string } }, { 204: { content?: never } }>;
+    get: Call<{ path: { user: string }; 200: Json<User> }>;
+    delete: Call<{ path: { user: string }; 204: Empty }>;
   };
   "/core/users/batch": {
-    post: Call<{}, { 200: Json<UserImportResults> }> & { requestBody: Json<{ users: Array<UserImport> }> };
+    post: Call<{ requestBody: Json<{ users: Array<UserImport> }>; 200: Json<UserImportResults> }>;
   };
   "/core/users/{user}/rename": {
-    post: Call<{ path: { user: string } }, { 200: Json<UserSummary> }> & { requestBody?: Json<{ username: string }> };
+    post: Call<{ path: { user: string }; requestBody?: Json<{ username: string }>; 200: Json<UserSummary> }>;
   };
   "/core/users/{user}/reset": {
-    post: Call<{ path: { user: string } }, { 201: Json<PasswordCode>; 204: { content?: never } }> & { requestBody?: Json<{
-      password?: string;
-      must_change?: boolean;
-      issue_code?: boolean;
-    }> };
+    post: Call<{
+      path: { user: string };
+      requestBody?: Json<{ password?: string; must_change?: boolean; issue_code?: boolean }>;
+      201: Json<PasswordCode>;
+      204: Empty;
+    }>;
   };
   "/core/users/{user}/validate": {
-    post: Call<{ path: { user: string } }, { 200: Json<ValidationResult> }> & { requestBody?: Json<{
-      password?: string;
-      otp?: string;
-    }> };
+    post: Call<{
+      path: { user: string };
+      requestBody?: Json<{ password?: string; otp?: string }>;
+      200: Json<ValidationResult>;
+    }>;
   };
-  "/core/users/{user}/sessions/delete": {
-    post: Call<{ path: { user: string } }, { 204: { content?: never } }>;
-  };
-  "/core/users/{user}/disable": {
-    post: Call<{ path: { user: string } }, { 204: { content?: never } }>;
-  };
-  "/core/users/{user}/enable": {
-    post: Call<{ path: { user: string } }, { 204: { content?: never } }>;
-  };
-  "/core/users/{user}/lock": {
-    get: Call<{ path: { user: string } }, { 200: Json<Lock> }>;
-  };
-  "/core/users/{user}/unlock": {
-    post: Call<{ path: { user: string } }, { 204: { content?: never } }>;
-  };
+  "/core/users/{user}/sessions/delete": { post: Call<{ path: { user: string }; 204: Empty }> };
+  "/core/users/{user}/disable": { post: Call<{ path: { user: string }; 204: Empty }> };
+  "/core/users/{user}/enable": { post: Call<{ path: { user: string }; 204: Empty }> };
+  "/core/users/{user}/lock": { get: Call<{ path: { user: string }; 200: Json<Lock> }> };
+  "/core/users/{user}/unlock": { post: Call<{ path: { user: string }; 204: Empty }> };
   "/core/users/{user}/otpkeys": {
-    post: Call<{ path: { user: string } }, { 204: { content?: never } }> & { requestBody?: Json<{ otpkey: string }> };
-    get: Call<{ path: { user: string } }, { 200: Json<Array<string>> }>;
+    post: Call<{ path: { user: string }; requestBody?: Json<{ otpkey: string }>; 204: Empty }>;
+    get: Call<{ path: { user: string }; 200: Json<Array<string>> }>;
   };
   "/core/otpkeys/{prefix}": {
-    get: Call<{ path: { prefix: string } }, { 200: Json<OtpKey> }>;
-    delete: Call<{ path: { prefix: string } }, { 204: { content?: never } }>;
+    get: Call<{ path: { prefix: string }; 200: Json<OtpKey> }>;
+    delete: Call<{ path: { prefix: string }; 204: Empty }>;
   };
   "/core/users/{user}/otpkeys/{prefix}": {
-    get: Call<{ path: { user: string; prefix: string } }, { 200: Json<OtpKey> }>;
-    delete: Call<{ path: { user: string; prefix: string } }, { 204: { content?: never } }>;
+    get: Call<{ path: { user: string; prefix: string }; 200: Json<OtpKey> }>;
+    delete: Call<{ path: { user: string; prefix: string }; 204: Empty }>;
   };
-  "/core/otpkeys/{prefix}/enable": {
-    post: Call<{ path: { prefix: string } }, { 204: { content?: never } }>;
-  };
+  "/core/otpkeys/{prefix}/enable": { post: Call<{ path: { prefix: string }; 204: Empty }> };
   "/core/otpkeys/{prefix}/disable": {
-    post: Call<{ path: { prefix: string } }, { 204: { content?: never } }> & { requestBody?: Json<{ end_sessions?: boolean }> };
+    post: Call<{ path: { prefix: string }; requestBody?: Json<{ end_sessions?: boolean }>; 204: Empty }>;
   };
   "/core/otpkeys/{prefix}/validity": {
-    post: Call<{ path: { prefix: string } }, { 204: { content?: never } }> & { requestBody?: Json<{
-      valid_from?: string;
-      valid_until?: string;
-    }> };
+    post: Call<{
+      path: { prefix: string };
+      requestBody?: Json<{ valid_from?: string; valid_until?: string }>;
+      204: Empty;
+    }>;
   };
   "/core/otpkeys/{prefix}/temporary-code": {
-    post: Call<{ path: { prefix: string } }, { 201: Json<TemporaryCode> }> & { requestBody?: Json<{
-      uses?: number;
-      valid_until: string;
-      end_sessions?: boolean;
-    }> };
-    delete: Call<{ path: { prefix: string } }, { 204: { content?: never } }>;
+    post: Call<{
+      path: { prefix: string };
+      requestBody?: Json<{ uses?: number; valid_until: string; end_sessions?: boolean }>;
+      201: Json<TemporaryCode>;
+    }>;
+    delete: Call<{ path: { prefix: string }; 204: Empty }>;
   };
   "/core/otpkeys": {
-    post: Call<{}, { 200: Json<OtpKey>; 201: Json<OtpKey> }> & { requestBody?: Json<OtpKeyImport> };
+    post: Call<{ requestBody?: Json<OtpKeyImport>; 200: Json<OtpKey>; 201: Json<OtpKey> }>;
     get: Call<{
       query?: {
         $top?: number;
@@ -112,70 +106,54 @@ export interface paths {
         $prefix?: string;
         unused_since?: string;
       };
-    }, { 200: Json<Array<OtpKeySummary>> }>;
+      200: Json<Array<OtpKeySummary>>;
+    }>;
   };
   "/core/otpkeys/batch": {
-    post: Call<{}, { 200: Json<OtpKeyImportResults> }> & { requestBody: Json<{ otpkeys: Array<OtpKeyImport> }> };
+    post: Call<{ requestBody: Json<{ otpkeys: Array<OtpKeyImport> }>; 200: Json<OtpKeyImportResults> }>;
   };
   "/core/users/{user}/attributes": {
-    get: Call<{ path: { user: string } }, { 200: Json<Attributes> }>;
-    post: Call<{ path: { user: string } }, { 204: { content?: never } }> & { requestBody?: Json<{
-      key: string;
-      value: string;
-    }> };
+    get: Call<{ path: { user: string }; 200: Json<Attributes> }>;
+    post: Call<{ path: { user: string }; requestBody?: Json<{ key: string; value: string }>; 204: Empty }>;
   };
   "/core/users/{user}/attributes/{key}": {
-    get: Call<{ path: { user: string; key: string } }, { 200: Json<string | null> }>;
-    delete: Call<{ path: { user: string; key: string } }, { 204: { content?: never } }>;
+    get: Call<{ path: { user: string; key: string }; 200: Json<string | null> }>;
+    delete: Call<{ path: { user: string; key: string }; 204: Empty }>;
   };
   "/core/otpkeys/{prefix}/attributes": {
-    get: Call<{ path: { prefix: string } }, { 200: Json<Attributes> }>;
-    post: Call<{ path: { prefix: string } }, { 204: { content?: never } }> & { requestBody?: Json<{
-      key: string;
-      value: string;
-    }> };
+    get: Call<{ path: { prefix: string }; 200: Json<Attributes> }>;
+    post: Call<{ path: { prefix: string }; requestBody?: Json<{ key: string; value: string }>; 204: Empty }>;
   };
   "/core/otpkeys/{prefix}/attributes/{key}": {
-    get: Call<{ path: { prefix: string; key: string } }, { 200: Json<string | null> }>;
-    delete: Call<{ path: { prefix: string; key: string } }, { 204: { content?: never } }>;
+    get: Call<{ path: { prefix: string; key: string }; 200: Json<string | null> }>;
+    delete: Call<{ path: { prefix: string; key: string }; 204: Empty }>;
   };
   "/core/users/{user}/otpkeys/{prefix}/attributes": {
-    get: Call<{ path: { user: string; prefix: string } }, { 200: Json<Attributes> }>;
-    post: Call<{ path: { user: string; prefix: string } }, { 204: { content?: never } }> & { requestBody?: Json<{
-      key: string;
-      value: string;
-    }> };
+    get: Call<{ path: { user: string; prefix: string }; 200: Json<Attributes> }>;
+    post: Call<{
+      path: { user: string; prefix: string };
+      requestBody?: Json<{ key: string; value: string }>;
+      204: Empty;
+    }>;
   };
   "/core/users/{user}/otpkeys/{prefix}/attributes/{key}": {
-    get: Call<{ path: { user: string; prefix: string; key: string } }, { 200: Json<string | null> }>;
-    delete: Call<{ path: { user: string; prefix: string; key: string } }, { 204: { content?: never } }>;
+    get: Call<{ path: { user: string; prefix: string; key: string }; 200: Json<string | null> }>;
+    delete: Call<{ path: { user: string; prefix: string; key: string }; 204: Empty }>;
   };
   "/core/api-tokens": {
-    post: Call<{}, { 201: Json<NewApiToken> }> & { requestBody?: Json<{
-      name: string;
-      expires_at?: string;
-      role?: "read" | "support" | "import" | "admin";
-    }> };
-    get: Call<{}, { 200: Json<Array<ApiToken>> }>;
+    post: Call<{
+      requestBody?: Json<{ name: string; expires_at?: string; role?: "read" | "support" | "import" | "admin" }>;
+      201: Json<NewApiToken>;
+    }>;
+    get: Call<{ 200: Json<Array<ApiToken>> }>;
   };
-  "/core/caller": {
-    get: Call<{}, { 200: Json<Caller> }>;
-  };
-  "/core/api-tokens/{id}": {
-    delete: Call<{ path: { id: string } }, { 204: { content?: never } }>;
-  };
+  "/core/caller": { get: Call<{ 200: Json<Caller> }> };
+  "/core/api-tokens/{id}": { delete: Call<{ path: { id: string }; 204: Empty }> };
 }
 
-export type ErrorResponse = {
-  error: string;
-  reason?: "password_change_required";
-  token?: string;
-};
+export type ErrorResponse = { error: string; reason?: "password_change_required"; token?: string };
 
-export type UserSummary = {
-  id: number;
-  name: string;
-};
+export type UserSummary = { id: number; name: string };
 
 export type User = {
   attributes: Attributes;
@@ -193,12 +171,7 @@ export type User = {
 
 export type Attributes = Record<string, string>;
 
-export type LastRefusal = {
-  at: string;
-  reason: string;
-  otp_outcome?: string;
-  otpkey?: string;
-};
+export type LastRefusal = { at: string; reason: string; otp_outcome?: string; otpkey?: string };
 
 export type UserImport = {
   username: string;
@@ -217,21 +190,12 @@ export type UserImportResult = {
   id?: number;
   status: 200 | 201 | 400 | 409 | 500;
   error?: string;
-  problems?: Array<{
-    field: string;
-    reason: string;
-  }>;
+  problems?: Array<{ field: string; reason: string }>;
 };
 
-export type PasswordCode = {
-  code: string;
-  valid_until: string;
-};
+export type PasswordCode = { code: string; valid_until: string };
 
-export type ValidationResult = {
-  valid_password: boolean;
-  valid_otp: boolean;
-};
+export type ValidationResult = { valid_password: boolean; valid_otp: boolean };
 
 export type Lock = {
   failures: number;
@@ -252,17 +216,10 @@ export type OtpKey = {
   last_used?: string;
   valid_from?: string;
   valid_until?: string;
-  temporary_code?: {
-    uses_left: number;
-    valid_until: string;
-  };
+  temporary_code?: { uses_left: number; valid_until: string };
 };
 
-export type TemporaryCode = {
-  code: string;
-  uses: number;
-  valid_until: string;
-};
+export type TemporaryCode = { code: string; uses: number; valid_until: string };
 
 export type OtpKeyImport = {
   prefix: string;
@@ -288,17 +245,10 @@ export type OtpKeyImportResult = {
   prefix?: string;
   status: 200 | 201 | 400 | 403 | 409 | 500;
   error?: string;
-  problems?: Array<{
-    field: string;
-    reason: string;
-  }>;
+  problems?: Array<{ field: string; reason: string }>;
 };
 
-export type OtpKeySummary = {
-  id: number;
-  prefix: string;
-  enabled: boolean;
-};
+export type OtpKeySummary = { id: number; prefix: string; enabled: boolean };
 
 export type NewApiToken = {
   id: string;

@@ -1,10 +1,9 @@
 import * as z from "zod";
 import { email, evenIfInvalid, nonEmptyLine, optional, userId } from "../../lib/connector/api/field-rules.ts";
-import { readRevocation, revocationV2 } from "../../lib/connector/api/read-security-key.ts";
+import { credentialState, readRevocation, revocationV2 } from "../../lib/connector/api/read-security-key.ts";
 import { type Leaver, offboardPerson as offboard } from "../../lib/connector/cancel/offboard-person.ts";
 import { notConfigured } from "../../lib/connector/create/check-request.ts";
 import { shownState } from "../../lib/connector/model/credential.ts";
-import { shownCredentialStates } from "../../lib/connector/model/states.ts";
 import { omitUndefined } from "../../lib/platform/collections.ts";
 import { invalidRequest } from "../../lib/platform/fault.ts";
 import { endpoint } from "../../lib/platform/http/endpoint.ts";
@@ -70,7 +69,7 @@ const report = z.lazy(() =>
             idp_id: z.string().describe("The IdP."),
             user_id: z.string().describe("The user at the IdP."),
             serial_number: z.string().optional().describe("Serial number of the key, where known."),
-            state: z.enum(shownCredentialStates).describe("Present state of the credential."),
+            state: credentialState.describe("Present state of the credential."),
             revocation: revocationV2.optional(),
             action: z
               .enum(["cancel", "revoke", "none"])

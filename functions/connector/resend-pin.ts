@@ -34,7 +34,7 @@ export const resendPinOfRequest = endpoint({
   summary: "Resend the PIN emails of a credential request",
   description: "Sends the PIN email of every key of the request again, if its PIN is known.",
   params: requestIdPath,
-  answers: { 204: { description: "Sent." } },
+  answers: { 204: { description: "Done." } },
   refusals: ["conflict", "throttled"],
   handle: async ({ params }, context: ConnectorContext) => {
     await resend(params.credential_request_id, context);
@@ -51,7 +51,7 @@ export const resendPinOfShipment = endpoint({
   summary: "Resend the PIN emails of a shipment",
   description: "Sends the PIN email of every shipped key again, if its PIN is known.",
   params: shipmentIdPath,
-  answers: { 204: { description: "Sent." } },
+  answers: { 204: { description: "Done." } },
   refusals: ["conflict", "throttled"],
   handle: async ({ params }, context: ConnectorContext) => {
     const requestId = await context.requests.requestOfShipment(params.shipment_id);

@@ -4,7 +4,7 @@ import {
   registerColumns,
   registeredKeyV2,
 } from "../../lib/connector/api/list-security-keys.ts";
-import { shownCredentialStates } from "../../lib/connector/model/states.ts";
+import { credentialState } from "../../lib/connector/api/read-security-key.ts";
 import type { Call } from "../../lib/platform/http/call.ts";
 import { toCsv } from "../../lib/platform/http/csv.ts";
 import { endpoint } from "../../lib/platform/http/endpoint.ts";
@@ -14,7 +14,7 @@ import { filterName, listQuery, pageHeaders } from "./list-page.ts";
 const filters = () => ({
   serial_number: filterName().describe("Only keys with this serial number."),
   user_id: filterName().describe("Only credentials for this user, in any letter case."),
-  state: z.enum(shownCredentialStates).optional().describe("Only credentials in this state."),
+  state: credentialState.optional().describe("Only credentials in this state."),
   aaguid: z.guid({ error: "must be a UUID" }).optional().describe("Only keys of this model."),
 });
 

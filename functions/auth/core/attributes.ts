@@ -73,7 +73,7 @@ function endpointsOf(
       description: "Sets the value of one attribute. An existing value is replaced.",
       params,
       body: attribute,
-      answers: { 204: { description: "The attribute is set." } },
+      answers: { 204: { description: "Done." } },
       handle: async ({ params, body }, { attributes, log }: AuthContext) => {
         const result = await attributes.set(params, body.key, body.value);
         if (result === undefined) throw noSuchOwner();
@@ -104,7 +104,7 @@ function endpointsOf(
       summary: `Delete an attribute of ${noun}`,
       description: "Deletes one attribute. Does nothing if it is not set.",
       params: withKey,
-      answers: { 204: { description: "The attribute is not set any more." } },
+      answers: { 204: { description: "Done." } },
       handle: async ({ params }, { attributes, log }: AuthContext) => {
         if ((await attributes.remove(params, params.key)) === undefined) throw noSuchOwner();
         log.info("attribute_deleted", { ...params });

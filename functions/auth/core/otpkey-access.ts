@@ -25,7 +25,7 @@ export const enableOtpkey = endpoint({
     "Enables an OTP key that was disabled. Also clears its count of wrong OTPs, the stop after too many of them, and " +
     "the throttle of attempts without a username under its prefix. A stopped OTP key that is not disabled has " +
     "`enabled: true` and `stopped: true`.",
-  answers: { 204: { description: "Enabled." } },
+  answers: { 204: { description: "Done." } },
   handle: ({ params }, context: AuthContext) => noContentAfter(access.setKeyEnabled(params.prefix, true, context)),
 });
 
@@ -41,7 +41,7 @@ export const disableOtpkey = endpoint({
     "sessions that it opened. The assignments and attributes stay, and so does a temporary code of the OTP key: " +
     "`DELETE` of the code revokes it.",
   body: z.object({ end_sessions: endSessionsField }),
-  answers: { 204: { description: "Disabled." } },
+  answers: { 204: { description: "Done." } },
   handle: async ({ params, body }, context: AuthContext) => {
     await access.setKeyEnabled(params.prefix, false, context);
     if (body.end_sessions) await access.endKeySessions(params.prefix, context);
@@ -58,7 +58,7 @@ export const setValidity = endpoint({
     "OTPs are accepted from `valid_from` on and before `valid_until`. A limit that is not given is removed. OTPs at " +
     "another time are refused and used up, and the user still needs an OTP to sign in.",
   body: z.object(validityFields),
-  answers: { 204: { description: "Set." } },
+  answers: { 204: { description: "Done." } },
   handle: ({ params, body }, context: AuthContext) =>
     noContentAfter(access.setValidity(params.prefix, toValidity(body), context)),
 });
@@ -114,6 +114,6 @@ export const revokeTemporaryCode = endpoint({
   role: "support",
   summary: "Revoke the temporary code of an otpkey",
   description: "Revokes the code. The OTP key stays disabled, and its users still need an OTP.",
-  answers: { 204: { description: "Revoked." } },
+  answers: { 204: { description: "Done." } },
   handle: ({ params }, context: AuthContext) => noContentAfter(access.revokeTemporaryCode(params.prefix, context)),
 });

@@ -25,7 +25,7 @@ export const assignOtpkey = endpoint({
     "prefix comes first, then one whose OTP it can be. A text with the form of a prefix and a code, such as 12 " +
     "characters and 6 digits, creates no otpkey: 400. A shorter one does.",
   body: assignment,
-  answers: { 204: { description: "Assigned." } },
+  answers: { 204: { description: "Done." } },
   handle: ({ params, body }, context: AuthContext) =>
     noContentAfter(manage.assignGivenKey(params.user, body.otpkey, context)),
 });
@@ -99,7 +99,7 @@ export const unassignOtpkey = endpoint({
   summary: "Unassign an otpkey from a user",
   description:
     "Removes the assignment. The OTP key keeps its state and its attributes, and stays assigned to other users.",
-  answers: { 204: { description: "Unassigned." } },
+  answers: { 204: { description: "Done." } },
   handle: ({ params: { user, prefix } }, context: AuthContext) =>
     noContentAfter(manage.unassignKey(user, prefix, context)),
 });
@@ -110,7 +110,7 @@ export const deleteOtpkey = endpoint({
   role: "admin",
   summary: "Delete an otpkey, its data and every assignment",
   description: "Deletes the OTP key with its secret, its attributes and the assignments to all users.",
-  answers: { 204: { description: "Deleted." } },
+  answers: { 204: { description: "Done." } },
   handle: ({ params: { prefix } }, context: AuthContext) => noContentAfter(manage.deleteKey(prefix, context)),
 });
 

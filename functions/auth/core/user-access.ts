@@ -43,7 +43,7 @@ export const resetPassword = endpoint({
       if (issue_code && password !== undefined) fail("password", "must be absent with issue_code");
       if (issue_code && must_change) fail("must_change", "must be absent with issue_code");
     }),
-  answers: { 201: { description: "The code.", schema: issued }, 204: { description: "Changed." } },
+  answers: { 201: { description: "The code.", schema: issued }, 204: { description: "Done." } },
   handle: async ({ params, body: { password = "", must_change: mustChange, issue_code } }, context: AuthContext) => {
     if (issue_code) {
       const { code, validUntil } = await access.issuePasswordCode(params.user, context);
@@ -83,7 +83,7 @@ export const disableUser = endpoint({
   description:
     "Signs the user out everywhere and refuses every sign-in, with the answer to a wrong password. Device tokens end " +
     "too. Password, attributes and OTP keys stay.",
-  answers: { 204: { description: "Disabled." } },
+  answers: { 204: { description: "Done." } },
   handle: ({ params }, context: AuthContext) => noContentAfter(access.setUserEnabled(params.user, false, context)),
 });
 
@@ -93,7 +93,7 @@ export const enableUser = endpoint({
   role: "support",
   summary: "Enable a user",
   description: "The user can sign in again, with the same password and OTP keys. A lock of the username stays.",
-  answers: { 204: { description: "The user can sign in." } },
+  answers: { 204: { description: "Done." } },
   handle: ({ params }, context: AuthContext) => noContentAfter(access.setUserEnabled(params.user, true, context)),
 });
 
@@ -105,7 +105,7 @@ export const endSessions = endpoint({
   description:
     "Signs the user out everywhere, and ends the device tokens. The user can sign in again at once; to prevent that, " +
     "disable the user or set a new password.",
-  answers: { 204: { description: "Ended." } },
+  answers: { 204: { description: "Done." } },
   handle: ({ params }, context: AuthContext) => noContentAfter(access.endSessions(params.user, context)),
 });
 
@@ -146,6 +146,6 @@ export const unlockUser = endpoint({
   description:
     "Several failed sign-ins lock a username for a while. This call ends the lock, and clears the failed sign-ins. It " +
     "also accepts a username that no user has, because such a name can be locked too.",
-  answers: { 204: { description: "Unlocked." } },
+  answers: { 204: { description: "Done." } },
   handle: ({ params }, context: AuthContext) => noContentAfter(access.unlockUser(params.user, context)),
 });

@@ -163,6 +163,6 @@ export const deleteUser = endpoint({
   description:
     "Deletes the user with all attributes, and ends the user's sessions. The OTP keys of the user stay, without " +
     "the assignment to the user.",
-  answers: { 204: { description: "Deleted." } },
+  answers: { 204: { description: "Done." } },
   handle: ({ params }, context: AuthContext) => noContentAfter(manage.deleteUser(params.user, context)),
 });

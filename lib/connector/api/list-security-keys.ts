@@ -8,8 +8,9 @@ import type { CredentialRequest } from "../model/request.ts";
 import { aaguidList, isNamed, personList, registerList, serialList } from "../model/request-lists.ts";
 import { isOnSite, type SecurityKey } from "../model/security-key.ts";
 import { deliveryStateOf } from "../model/shipment.ts";
-import { shownCredentialStates } from "../model/states.ts";
+import type { shownCredentialStates } from "../model/states.ts";
 import { type ListPage, readPage } from "./read-page.ts";
+import { credentialState } from "./read-security-key.ts";
 
 /** What an entry of the register must match. Names are compared without regard to letter case. */
 interface RegisterFilter {
@@ -28,7 +29,7 @@ const fields = () => ({
   model: z.string().optional().describe("Name of the model, for AAGUIDs that the connector knows."),
   idp_id: z.string().describe("The IdP that the credential is for."),
   user_id: z.string().describe("The user at the relying party."),
-  state: z.enum(shownCredentialStates).describe("State of the credential."),
+  state: credentialState.describe("State of the credential."),
   ordered_at: z.iso.datetime().describe("When the request was created."),
   delivered_at: z.iso.datetime().optional().describe("When the delivery service reported its shipment as delivered."),
   activated_at: z.iso.datetime().optional().describe("When the IdP registered the credential."),

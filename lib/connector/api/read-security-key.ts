@@ -4,18 +4,19 @@ import { type Credential, credentialMessage, type Revocation, shownState } from 
 import { displayName, pinMailMessage, type SecurityKey } from "../model/security-key.ts";
 import { isTerminal, revocationReasons, securityKeyStates, shownCredentialStates } from "../model/states.ts";
 
+/** The state of a credential in reads and filters. */
+export const credentialState = z.enum(shownCredentialStates).meta({ id: "CredentialState" });
+
 const credentialV2 = z.lazy(() =>
   z
     .object({
       idp_id: z.string().describe("The IdP that the credential is for."),
       relying_party_id: z.string().optional().describe("As asked for, then as the IdP has it."),
       user_id: z.string().describe("The user at the relying party."),
-      state: z
-        .enum(shownCredentialStates)
-        .describe(
-          "`activation_pending`: on the key, not yet accepted by the IdP. `revoking`: being removed there. `revoked`: " +
-            "removed. `revoke_failed`: not tried again; revoke it once more.",
-        ),
+      state: credentialState.describe(
+        "`activation_pending`: on the key, not yet accepted by the IdP. `revoking`: being removed there. `revoked`: " +
+          "removed. `revoke_failed`: not tried again; revoke it once more.",
+      ),
       retryable_until: z.iso.datetime().optional().describe("Until then a failing activation is tried again."),
       error_message: z.string().optional().describe("The last error of the activation or of the PIN email."),
       revocation: revocationV2.optional().describe("Present where the removal at the IdP was asked for."),

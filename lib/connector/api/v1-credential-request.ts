@@ -4,7 +4,7 @@ import type { RequestDraft } from "../create/draft.ts";
 import { shownState } from "../model/credential.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import { authenticatorKeyId, pinEntryMethods, type SecurityKey } from "../model/security-key.ts";
-import { requestStates, shownCredentialStates } from "../model/states.ts";
+import { requestStates } from "../model/states.ts";
 import { toCamelCase } from "./casing.ts";
 import {
   defaultPinLength,
@@ -19,6 +19,7 @@ import {
   userId,
   withDefault,
 } from "./field-rules.ts";
+import { credentialState } from "./read-security-key.ts";
 
 const bodyV1 = z.lazy(() =>
   z.object({
@@ -113,7 +114,7 @@ export const credentialRequestV1 = z.lazy(() =>
               user_id: z.string().describe("The user at the identity provider."),
               relying_party_id: z.string().optional().describe("As the IdP has it."),
               idp_id: z.string().describe("The IdP that the credential is for."),
-              credential_state: z.enum(shownCredentialStates).describe("State of the credential."),
+              credential_state: credentialState.describe("State of the credential."),
             })
             .meta({ id: "CredentialV1" }),
         )

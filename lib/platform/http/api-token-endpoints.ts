@@ -146,7 +146,7 @@ export function apiTokenEndpoints(api: RoleApi): Readonly<Record<string, RoleEnd
         "five minutes at most, and while Key Vault is not available for one hour at most. Requires a " +
         "tenant token with the role of the API.",
       params: z.lazy(() => z.object({ id: z.string().describe("The id of the token, from the list.") })),
-      answers: { 204: { description: "The token is revoked." } },
+      answers: { 204: { description: "Done." } },
       handle: async ({ params }, { apiTokens, log }: ApiTokenContext, { caller }) => {
         requireTenantCaller(caller);
         await apiTokens.revoke(params.id);

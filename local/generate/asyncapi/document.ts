@@ -7,8 +7,8 @@ import { type Json, ref, tidy } from "../openapi/schemas.ts";
 import { shareRepeated } from "../openapi/share.ts";
 import { cloudEventSchemas } from "./cloud-event-schemas.ts";
 import { eventExamples } from "./examples.ts";
-import { eventHeaders, exampleHeaders } from "./headers.ts";
-import { description, security, summaries } from "./texts.ts";
+import { eventHeaders } from "./headers.ts";
+import { description, security } from "./texts.ts";
 
 /** Returns the AsyncAPI document of the events by its file. */
 export const asyncapiFiles = (): Readonly<Record<string, object>> => ({
@@ -58,7 +58,6 @@ function asyncapiDocument(): Json {
         description:
           "One POST for each event. A status of 2xx acknowledges it. The body of the response is not read, and redirects are not followed. Any other response, or none in time, repeats the delivery later.",
         channel: to("channels/events"),
-        messages: eventTypes.map(type => to(`channels/events/messages/${type}`)),
         bindings: { http: { method: "POST", bindingVersion: "0.3.0" } },
       },
     },
@@ -71,16 +70,13 @@ function asyncapiDocument(): Json {
 }
 
 function messageOf(type: EventType, payload: Json): Json {
-  const event = eventExamples[type];
   const { shape } = cloudEventSchemas[type];
   return {
     name: shape.type.value,
-    title: summaries[type],
     summary: shape.data.description,
-    contentType: "application/cloudevents+json",
     headers: ref("schemas", "Headers"),
     payload,
-    examples: [{ name: type, summary: summaries[type], headers: exampleHeaders(event), payload: cloudEventOf(event) }],
+    examples: [{ payload: cloudEventOf(eventExamples[type]) }],
   };
 }
 
@@ -102,7 +98,8 @@ function payloads() {
   const data = events.map(({ properties }) => properties.data as ObjectSchema);
   const [Event, EventData] = [sharedBy(events), sharedBy(data)];
   const extended = events.map((event, index) => {
-    const own = extension(data[index] as ObjectSchema, EventData, "EventData");
+    // The message has the description, as its summary.
+    const { description: _, ...own } = extension(data[index] as ObjectSchema, EventData, "EventData");
     return extension({ ...event, properties: { ...event.properties, data: own } }, Event, "Event");
   });
   return { shared: { Event, EventData }, of: (type: EventType) => extended[eventTypes.indexOf(type)] as Json };

@@ -1,4 +1,3 @@
-import type { EventType } from "../../../lib/connector/model/states.ts";
 import type { Json } from "../openapi/schemas.ts";
 
 /** What the document says about all events. */
@@ -20,20 +19,6 @@ has the rest.
 ## Formats
 
 The body is a CloudEvent 1.0 in structured JSON. Headers and signature are those of Standard Webhooks.`;
-
-/** The title of each event. */
-export const summaries: Readonly<Record<EventType, string>> = {
-  "request.started": "Request started",
-  "key.shipped": "Key shipped",
-  "key.delivered": "Key delivered",
-  "key.delivery_failed": "Key not delivered",
-  "credential.active": "Credential active",
-  "credential.failed": "Credential failed",
-  "credential.revoked": "Credential revoked",
-  "pin_mail.sent": "PIN email sent",
-  "pin_mail.given_up": "PIN email given up",
-  "request.ended": "Request ended",
-};
 
 export const security: Json = {
   type: "httpApiKey",

@@ -9,7 +9,6 @@ import { openapiDocument } from "./document.ts";
 import { clientExamples } from "./examples/client.ts";
 import { connectorExamples } from "./examples/connector.ts";
 import { coreExamples } from "./examples/core.ts";
-import { httpCollection } from "./http-collection.ts";
 import { clientText, connectorText, coreText } from "./texts.ts";
 
 /** Returns every OpenAPI document by its file, with the paths where the environment's settings place them (decision G2). */
@@ -38,11 +37,8 @@ export function openapiFiles(environment: Environment) {
   };
 }
 
-/** Returns the calls of each API for the REST client of an editor, and the types of those that the commands call, by file. */
-export const derivedFiles = (documents: ReturnType<typeof openapiFiles>): Readonly<Record<string, string>> => ({
-  ...Object.fromEntries(
-    Object.entries(documents).map(([path, document]) => [path.replace(/json$/, "http"), httpCollection(document)]),
-  ),
+/** Returns the types of the calls of the documents that the commands call, by file. */
+export const typeFiles = (documents: ReturnType<typeof openapiFiles>): Readonly<Record<string, string>> => ({
   "docs/openapi/core.ts": clientTypes("core.json", documents["docs/openapi/core.json"]),
   "docs/openapi/connector.ts": clientTypes("connector.json", documents["docs/openapi/connector.json"]),
 });

@@ -1,7 +1,7 @@
 import type * as z from "zod";
 import { type Api, type RouteParts, routeParts } from "../../../lib/platform/http/api.ts";
 import type { Endpoint, Route } from "../../../lib/platform/http/endpoint.ts";
-import { isStrict, type Json, ref, type SchemaWriter } from "./schemas.ts";
+import { type Json, ref, type SchemaWriter } from "./schemas.ts";
 import { schemes } from "./security.ts";
 
 export type AnyEndpoint = Omit<Endpoint<never>, "run">;
@@ -71,13 +71,7 @@ export function writeOperation({ name, endpoint, route, prefix, input, schemas, 
       ...parameters("header", endpoint.headers, example.headers, schemas),
       ref("parameters", "requestId"),
     ],
-    ...(written && {
-      requestBody: requestBody(input, written, {
-        properties: Object(schemas.resolve(written).properties),
-        refusesUnknown: isStrict(endpoint.body),
-        example: example.body,
-      }),
-    }),
+    ...(written && { requestBody: requestBody(input, written, schemas.resolve(written), example.body) }),
     responses: {
       ...successes(answers, { example, schemas, ignorable: input === "json" && body !== undefined }),
       ...refusals(endpoint),
@@ -143,26 +137,11 @@ const headerNames = {
 export const everyAnswer = { "x-request-id": ref("headers", "requestId") };
 
 /** Returns the body of a request. A form cannot contain a list. */
-function requestBody(
-  input: Api<never>["input"],
-  schema: Json,
-  {
-    properties,
-    refusesUnknown,
-    example,
-  }: { readonly properties: Json; readonly refusesUnknown: boolean; readonly example: unknown },
-): Json {
+function requestBody(input: Api<never>["input"], schema: Json, { properties = {} }: Json, example: unknown): Json {
   const hasList = Object.values(properties as Readonly<Record<string, Json>>).some(({ type }) => type === "array");
-  if (input === "fields" && !hasList) {
-    const types = ["application/json", "application/x-www-form-urlencoded", "multipart/form-data"];
-    const description =
-      "The fields can be in the query instead. If a field is in both, the body's value counts. A field that is given twice in the query or in a form is refused. Unknown fields are ignored.";
-    return { description, content: content(types, schema, example) };
-  }
-  const ignored = input === "fields" ? "ignored" : "ignored and named in `x-ignored-fields`";
-  const unknown = refusesUnknown ? "refused" : ignored;
-  const description = `\`null\` in an optional field counts as absent. Unknown fields are ${unknown}.`;
-  return { required: true, description, content: content(["application/json"], schema, example) };
+  if (input === "json" || hasList) return { required: true, content: content(["application/json"], schema, example) };
+  const types = ["application/json", "application/x-www-form-urlencoded", "multipart/form-data"];
+  return { content: content(types, schema, example) };
 }
 
 /** Returns the content of a body in these media types. The example is in JSON. */

@@ -58,9 +58,3 @@ export function tidy({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.Ba
 
 const referringToComponents = (schema: unknown): Json =>
   JSON.parse(JSON.stringify(schema).replaceAll('"#/$defs/', '"#/components/schemas/'));
-
-/** Returns whether a body with an unknown field is refused. */
-export function isStrict(schema: z.core.$ZodType | undefined): boolean {
-  if (schema instanceof z.ZodLazy) return isStrict(schema.unwrap());
-  return schema instanceof z.ZodObject && schema.def.catchall instanceof z.ZodNever;
-}

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { capitalised } from "./operation.ts";
 import { ref } from "./schemas.ts";
 
@@ -26,13 +27,13 @@ const shortSchema = 80;
 
 /**
  * Returns an OpenAPI or AsyncAPI document in which what occurs several times is a component, named for its first place, and what all
- * operations require stands once. It says the same as the given one.
+ * operations have stands once. It says the same as the given one.
  */
 export function shareRepeated(document: object): object {
   const { components = {}, ...copy } = structuredClone(document) as Holder & {
     readonly components?: Record<string, Holder>;
   };
-  shareSecurity(copy);
+  shareOfOperations(copy);
   for (;;) {
     const named = Object.values(components).flatMap(each => Object.values(each));
     const parts = [copy, ...named].flatMap(each => [...partsIn(each as Holder)]);
@@ -79,11 +80,20 @@ function largestRepeated(parts: readonly Part[]): readonly [string, readonly Par
   return repeated.toSorted(([a], [b]) => b.length - a.length)[0] ?? ["", undefined];
 }
 
-function shareSecurity(document: Holder): void {
-  const paths = Object.values((document.paths ?? {}) as Record<string, Record<string, Holder>>);
-  const operations = paths.flatMap(methods => Object.values(methods));
+/** States once what all operations have: their security, if it is the same, and on each path the request id. */
+function shareOfOperations(document: Holder): void {
+  const paths = Object.values((document.paths ?? {}) as Record<string, Record<string, unknown>>);
+  const operations = paths.flatMap(methods => Object.values(methods) as Holder[]);
   const [security, other] = new Set(operations.map(operation => JSON.stringify(operation.security)));
-  if (security === undefined || other !== undefined) return;
-  document.security = JSON.parse(security);
-  for (const operation of operations) delete operation.security;
+  if (security !== undefined && other === undefined) {
+    document.security = JSON.parse(security);
+    for (const operation of operations) delete operation.security;
+  }
+  const requestId = ref("parameters", "requestId");
+  for (const operation of operations) {
+    const own = (operation.parameters as readonly object[]).filter(each => !isDeepStrictEqual(each, requestId));
+    operation.parameters = own;
+    if (own.length === 0) delete operation.parameters;
+  }
+  for (const path of paths) path.parameters = [requestId];
 }

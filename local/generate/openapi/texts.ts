@@ -3,11 +3,15 @@ import type { ApiText } from "./document.ts";
 const common = `## Conventions
 
 - Every response has \`x-request-id\`. A caller can choose the id by sending the header. Report it with a problem.
+- \`null\` in an optional field of a JSON body counts as absent.
 - Responses are JSON. New fields can appear in any response, so ignore the fields that you do not know.
 - A status of 429 or 503 has \`Retry-After\` in seconds. Wait that long, then repeat the call.
 - An operation that is marked as deprecated is an alias of another one, for existing clients.`;
 
 const tokens = `Send \`Authorization: Bearer <token>\`. The token is either a token of the customer's tenant with the app role`;
+
+const fields = `- Parameters are form fields, fields of a flat JSON object, or query parameters. If one is in body and query, that of
+  the body counts. One that is given twice in the query or in a form is refused. Unknown ones are ignored.`;
 
 const lists = `- Lists are paged with \`$top\`. While more entries follow, the response has a \`Link\` header with \`rel="next"\`.`;
 
@@ -24,7 +28,7 @@ each may read. A static token has such a role too.
 
 ${common}
 ${lists}
-- Parameters are form fields, fields of a flat JSON object, or query parameters.
+${fields}
 - \`{user}\` in a path is the numeric id or the username. Percent-encode a username once, with \`%\` as \`%25\`.
 - An error is \`{"error": "…"}\`.`,
   tags: {
@@ -48,7 +52,8 @@ A page of another origin may call the API only if its origin is in the setting \
 Responses to such a page have CORS headers, and \`OPTIONS\` is answered.
 
 ${common}
-- Parameters are form fields, fields of a flat JSON object, or query parameters. Prefer POST: a query string is logged.
+${fields}
+- Prefer POST: a query string is logged.
 - An error is \`{"error": "…"}\`.`,
   tags: {
     Sessions: "The time between a login and a logout.",
@@ -72,7 +77,8 @@ ${lists}
   create whose response was lost can be repeated: the response then has \`Idempotent-Replayed: true\`. The same key with
   another body is refused with 409.
 - An error is \`{"error_code", "error_message", "error_data"}\`. A 400 lists every wrong field in \`error_data.fields\`.
-- A field of the body that the service does not know is ignored and named in \`x-ignored-fields\`.
+- Unless an operation says otherwise, a field of the body that the service does not know is ignored and named in
+  \`x-ignored-fields\`.
 - Times are ISO 8601 in UTC.`,
   tags: {
     "Credential requests": "An order of one recipient: keys, and the credentials on them.",

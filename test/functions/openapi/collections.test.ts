@@ -1,10 +1,7 @@
-import { mkdtempSync, readdirSync, readFileSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type LaunchedSystem, launchSystem } from "../../../local/demo/system.ts";
-import { writeBruno } from "../../../local/generate/bruno.ts";
 import { openapiFiles } from "../../../local/generate/openapi/files.ts";
+import { httpCollection } from "../../../local/generate/openapi/http-collection.ts";
 import { operationsOf } from "./document.ts";
 
 let system: LaunchedSystem;
@@ -16,23 +13,32 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => system?.close());
 
-/** Returns the requests of a file for REST clients, with these variables. */
-const requestsIn = (path: string, variables: Readonly<Record<string, string>>) =>
-  readFileSync(path, "utf8")
+/** Returns the collection of an API, and its variables. */
+function collectionOf(api: "core" | "client" | "connector", access = { base: "http://127.0.0.1:7071", token: "" }) {
+  const text = httpCollection(openapiFiles({})[`docs/openapi/${api}.json`], access, Date.now());
+  const variables = Object.fromEntries(
+    [...text.matchAll(/^@(\w+) = (.*)$/gm)].map(([, name = "", value]) => [name, value]),
+  );
+  return { text, variables };
+}
+
+/** Returns the requests of a collection with the values of its variables. */
+function requestsIn({ text, variables }: ReturnType<typeof collectionOf>) {
+  return text
     .replaceAll(/\{\{(\w+)\}\}/g, (_, name: string) => variables[name] ?? "")
     .split(/^### /m)
     .slice(1)
-    .map(text => {
-      const [head = "", ...bodyLines] = text.split("\n\n");
+    .map(part => {
+      const [head = "", ...bodyLines] = part.split("\n\n");
       const [title = "", call = "", ...headers] = head.trim().split("\n");
       const [method = "", url = ""] = call.split(" ");
       const body = bodyLines.join("\n\n").trim();
       return { id: title.replace(/:.*/, ""), method, url, headers, ...(body !== "" && { body }) };
     });
+}
 
-it("core.http runs from top to bottom on a new system, but for API tokens, which need a token of the tenant", async () => {
-  const soon = new Date(Date.now() + 3_600_000).toISOString();
-  const requests = requestsIn("docs/openapi/core.http", { base: facts.host, token: facts.tokens.core, soon });
+it("the calls of Core run from top to bottom on a new system, but for API tokens, which need a token of the tenant", async () => {
+  const requests = requestsIn(collectionOf("core", { base: facts.host, token: facts.tokens.core }));
   const expected = new Map(operationsOf("core").map(({ id, example }) => [id, example.status]));
   const met: Record<string, number> = {};
   for (const { id, url, headers, ...init } of requests)
@@ -43,25 +49,20 @@ it("core.http runs from top to bottom on a new system, but for API tokens, which
   expect(met).toEqual({ ...Object.fromEntries(wanted), coreCreateApiToken: 403, coreRevokeApiToken: 403 });
 });
 
-it.each(["core", "client", "connector"])("%s.http has plain values and no variables of one REST client", api => {
-  const text = readFileSync(`docs/openapi/${api}.http`, "utf8");
-  const variables = [...text.matchAll(/^@(\w+) = (.*)$/gm)];
-  expect(variables.length).toBeGreaterThan(0);
-  for (const [, name, value] of variables) expect(value, name).not.toContain("{{");
-  const named = new Set(variables.map(([, name]) => name));
-  for (const [, used] of text.matchAll(/\{\{(.*?)\}\}/g)) expect(named).toContain(used);
-});
-
-it("the collection for Bruno has every example, and its tokens in one file that only the owner can read", () => {
-  const directory = join(mkdtempSync(join(tmpdir(), "bruno-")), "collection");
-  const { "docs/openapi/core.json": core = {}, "docs/openapi/connector.json": connector = {} } = openapiFiles({});
-  writeBruno(directory, { core, connector }, { base: "http://127.0.0.1:7071", coreToken: "a token" });
-  const environment = join(directory, "environments", "local.bru");
-  expect(statSync(environment).mode & 0o077).toBe(0);
-  expect(readFileSync(environment, "utf8")).toContain("coreToken: a token");
-  const ids = requestsIn("docs/openapi/core.http", {}).map(({ id }) => `${id}.bru`);
-  expect(readdirSync(join(directory, "core")).sort()).toEqual(ids.sort());
-  const read = readFileSync(join(directory, "connector", "v2GetCredentialRequest.bru"), "utf8");
-  expect(read).toContain("url: {{base}}/v2/credential-requests/{{credentialRequest}}\n");
-  expect(read).toContain("Authorization: Bearer {{connectorToken}}");
-});
+it.each(["core", "client", "connector"] as const)(
+  "the calls of %s have plain values and no variables of one REST client",
+  api => {
+    const { text, variables } = collectionOf(api);
+    expect(Object.keys(variables)).toContain("base");
+    for (const [name, value] of Object.entries(variables)) expect(value, name).not.toContain("{{");
+    for (const [, used] of text.matchAll(/\{\{(.*?)\}\}/g)) expect(Object.keys(variables)).toContain(used);
+    const { paths } = openapiFiles({})[`docs/openapi/${api}.json`];
+    const operations = Object.values(paths).flatMap(methods => Object.values(methods));
+    const ids = operations.filter(({ deprecated }) => deprecated !== true).map(({ operationId }) => operationId);
+    expect(
+      requestsIn({ text, variables })
+        .map(({ id }) => id)
+        .sort(),
+    ).toEqual(ids.sort());
+  },
+);

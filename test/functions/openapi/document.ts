@@ -96,25 +96,29 @@ export function resolve(part: unknown, document: object): unknown {
 export function operationsOf(api: Operation["api"]): readonly Operation[] {
   const document = JSON.parse(readFileSync(`docs/openapi/${api}.json`, "utf8"));
   type Raw = Record<string, Record<string, Record<string, never>>>;
-  return Object.entries(resolve(document.paths, document) as Raw).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, { operationId, parameters, requestBody, responses }]) => ({
-      id: operationId ?? "",
-      api,
-      method: method.toUpperCase(),
-      path,
-      parameters: parameters ?? [],
-      bodies: Object.fromEntries(
-        Object.entries((requestBody as { content?: object } | undefined)?.content ?? {}).map(([type, { schema }]) => [
-          type,
-          schema as Schema,
-        ]),
-      ),
-      statuses: byStatus(responses as unknown as Responses).map(([status]) => status),
-      headers: Object.fromEntries(
-        byStatus(responses as unknown as Responses).map(([status, { headers = {} }]) => [status, Object.keys(headers)]),
-      ),
-      exampleBody: jsonOf(requestBody)?.example,
-      example: successOf(responses as unknown as Responses),
-    })),
+  return Object.entries(resolve(document.paths, document) as Raw).flatMap(
+    ([path, { parameters: ofPath, ...methods }]) =>
+      Object.entries(methods).map(([method, { operationId, parameters = [], requestBody, responses }]) => ({
+        id: operationId ?? "",
+        api,
+        method: method.toUpperCase(),
+        path,
+        parameters: [...parameters, ...(ofPath as unknown as readonly Parameter[])],
+        bodies: Object.fromEntries(
+          Object.entries((requestBody as { content?: object } | undefined)?.content ?? {}).map(([type, { schema }]) => [
+            type,
+            schema as Schema,
+          ]),
+        ),
+        statuses: byStatus(responses as unknown as Responses).map(([status]) => status),
+        headers: Object.fromEntries(
+          byStatus(responses as unknown as Responses).map(([status, { headers = {} }]) => [
+            status,
+            Object.keys(headers),
+          ]),
+        ),
+        exampleBody: jsonOf(requestBody)?.example,
+        example: successOf(responses as unknown as Responses),
+      })),
   );
 }

@@ -9,7 +9,7 @@ import { noContent } from "../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import { jsonText } from "../../../local/generate/json-text.ts";
 import { openapiDocument } from "../../../local/generate/openapi/document.ts";
-import { derivedFiles, openapiFiles } from "../../../local/generate/openapi/files.ts";
+import { openapiFiles, typeFiles } from "../../../local/generate/openapi/files.ts";
 import { shareRepeated } from "../../../local/generate/openapi/share.ts";
 import { resolve } from "./document.ts";
 
@@ -51,14 +51,20 @@ it.each(paths)("%s is what the endpoints say, with repeated parts as components;
   expect(text).toBe(jsonText(shareRepeated(whole)));
   const { components, security, ...read } = JSON.parse(text) as Document & { readonly security?: object };
   const resolved = resolve(read, { components }) as Document;
-  for (const operation of Object.values(resolved.paths).flatMap(methods => Object.values(methods)))
-    Object.assign(operation, { security: operation.security ?? security });
+  for (const [path, { parameters: ofPath, ...methods }] of Object.entries(resolved.paths)) {
+    for (const operation of Object.values(methods))
+      Object.assign(operation, {
+        parameters: [...(operation.parameters ?? []), ...(ofPath as unknown as readonly object[])],
+        security: operation.security ?? security,
+      });
+    Object.assign(resolved.paths, { [path]: methods });
+  }
   expect(resolved).toEqual({ ...(resolve(whole, whole) as Document), components: undefined });
   for (const [kind, named] of Object.entries(whole.components))
     expect(resolve(components[kind], { components })).toMatchObject(resolve(named, whole) as object);
 });
 
-it.each(Object.entries(derivedFiles(openapiFiles({}))))("%s has what `npm run openapi` writes", (path, text) => {
+it.each(Object.entries(typeFiles(openapiFiles({}))))("%s has what `npm run openapi` writes", (path, text) => {
   expect(readFileSync(path, "utf8")).toBe(text);
 });
 

@@ -95,7 +95,7 @@ export const connectorExamples: Examples = {
     answer: [{ ...requestView, created_at: "2026-01-31T10:00:00.000Z" }],
   },
   v2ListSecurityKeys: {
-    query: { user_id: "ada.lovelace@example.com", state: "active" },
+    query: { user_id: "ada.lovelace@example.com", state: "active", $top: "1" },
     status: 200,
     answer: [
       {
