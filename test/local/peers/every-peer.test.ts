@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { EmailClient } from "@azure/communication-email";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { closePeers, type Peers, startPeers } from "../../../local/peers/all.ts";
-import { type PeerName, peerNames } from "../../../local/peers/peer-names.ts";
+import type { PeerName } from "../../../local/peers/peer-names.ts";
 import { createRequester } from "./delivery/requester.ts";
 import { createRfprCaller } from "./enrollment/requester.ts";
 
@@ -18,13 +18,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await closePeers(peers);
   rmSync(directory, { recursive: true });
-});
-
-test.each(peerNames)("the simulated %s fails on command, and works again after that", async name => {
-  const status = async () => (await fetch(`${peers[name].url}/any`)).status;
-  const usual = await status();
-  peers[name].fail({ kind: "refuse", status: 418 });
-  expect([await status(), await status()]).toEqual([418, usual]);
 });
 
 test.each<[PeerName, string, string?]>([

@@ -84,22 +84,6 @@ describe("a peer", () => {
 });
 
 describe("a fault", () => {
-  test.each([
-    [{ kind: "refuse" }, 500, /Refused/],
-    [{ kind: "refuse", status: 403, body: { code: "NO" } }, 403, /^{"code":"NO"}$/],
-    [{ kind: "throttle", retryAfter: 7 }, 429, /TooManyRequests/],
-    [{ kind: "nonsense" }, 200, /<html>/],
-    [{ kind: "nonsense", body: "{" }, 200, /^{$/],
-  ] as const)("%j comes once, without the work, then all is well", async (rule, status, text) => {
-    peer.fail(rule);
-    const answer = await get("/thing");
-    expect(answer.status).toBe(status);
-    expect(await answer.text()).toMatch(text);
-    expect(answer.headers.get("retry-after")).toBe(rule.kind === "throttle" ? "7" : null);
-    expect(done).toEqual([]);
-    expect((await get("/thing")).status).toBe(200);
-  });
-
   test("affects n calls, and only matching ones", async () => {
     peer.fail({ kind: "refuse", status: 418, times: 2, method: "post", path: "^/thing/\\d$" });
     expect((await get("/thing/1")).status).toBe(200);
@@ -125,44 +109,13 @@ describe("a fault", () => {
     expect((await next).status).toBe(200);
   });
 
-  test.each(["before", "after"] as const)("of kind drop in phase %s loses the connection", async phase => {
-    peer.fail({ kind: "drop", phase });
-    await expect(get("/thing")).rejects.toThrow();
-    expect(done).toEqual(phase === "before" ? [] : ["GET /thing"]);
-    expect(peer.requests()).toMatchObject([{ path: "/thing", status: null }]);
-  });
-
-  test.each(["before", "after"] as const)(
-    "of kind cut in phase %s loses the connection after the first byte",
-    async phase => {
-      peer.fail({ kind: "cut", phase });
-      const answer = await get("/thing");
-      expect(answer.status).toBe(200);
-      await expect(answer.text()).rejects.toThrow();
-      expect(done).toEqual(phase === "before" ? [] : ["GET /thing"]);
-    },
-  );
-
-  test("of phase after lets the peer do its work first", async () => {
-    peer.fail({ kind: "refuse", status: 503, phase: "after" });
-    expect((await get("/thing")).status).toBe(503);
-    expect(done).toEqual(["GET /thing"]);
-  });
-
-  test("of kind delay answers later", async () => {
-    peer.fail({ kind: "delay", ms: 30 });
-    const before = performance.now();
-    expect((await get("/thing")).status).toBe(200);
-    expect(performance.now() - before).toBeGreaterThanOrEqual(29);
-  });
-
   test("of kind delay has no effect if the peer is closed meanwhile", async () => {
-    peer.fail({ kind: "delay", ms: 1000 });
+    peer.fail({ kind: "delay", ms: 50 });
     const call = expect(get("/thing")).rejects.toThrow();
     await peer.untilRequested("GET", /thing/);
     await peer.close();
     await call;
-    await pause(1100);
+    await pause(100);
     expect(done).toEqual([]);
   });
 
