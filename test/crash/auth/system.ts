@@ -4,7 +4,6 @@ import { describeSystem } from "../../../local/start/system.ts";
 import { type Answer, type HostProcess, startHostProcess } from "../../support/host/host-process.ts";
 import type { Limits } from "../../support/host/limits.ts";
 import type { PausingProxy } from "../../support/host/pausing-proxy.ts";
-import { type SharedClock, startSharedClock } from "../../support/host/shared-clock.ts";
 import { type FreshStorage, freshStorage } from "../../support/storage/fresh-storage.ts";
 
 /** A host of the authentication server, called as its two kinds of callers do. */
@@ -23,14 +22,8 @@ type Fields = Readonly<Record<string, string>>;
 /** Storage and vault of an authentication server, and hosts as processes that join them. */
 export interface AuthSystem {
   readonly storage: FreshStorage;
-  /** Of hosts and the test. */
-  readonly clock: Pick<SharedClock, "advance">;
   /** Starts a host. `through`: its tables are reached by this proxy. */
-  startHost(options?: {
-    readonly settings?: Fields;
-    readonly limits?: Limits;
-    readonly through?: PausingProxy;
-  }): Promise<AuthHost>;
+  startHost(options?: { readonly through?: PausingProxy }): Promise<AuthHost>;
   /** All rows of a table, past every host. */
   rows(table: string): Promise<readonly TableRow[]>;
   /** Ends every host that is left, then the peers. */
@@ -38,7 +31,6 @@ export interface AuthSystem {
 }
 
 /**
- * There can be one at a time, because it sets the clock of this process.
  * @param settings of every host
  * @param options.limits of every host
  * @param options.secrets in the vault, besides those of every local system
@@ -48,20 +40,17 @@ export async function startAuthSystem(
   { limits = {}, secrets = {} }: { readonly limits?: Limits; readonly secrets?: Fields } = {},
 ): Promise<AuthSystem> {
   const storage = freshStorage();
-  const clock = startSharedClock();
   const peers = await startPeers();
   for (const [name, value] of Object.entries(secrets)) peers.vault.set(name, value);
   const { settings: described, tokens } = await describeSystem(storage, peers);
   const hosts: HostProcess[] = [];
   return {
     storage,
-    clock,
-    startHost: async ({ settings: own = {}, limits: ownLimits, through } = {}) => {
+    startHost: async ({ through } = {}) => {
       const connectionString = through?.through(storage.connectionString) ?? storage.connectionString;
-      const all = { ...described, CLOUD_STORAGE_CONNECTION_STRING: connectionString, ...plain, ...settings, ...own };
+      const all = { ...described, CLOUD_STORAGE_CONNECTION_STRING: connectionString, ...plain, ...settings };
       const process = await startHostProcess(tokens.core, all, {
-        clock: clock.path,
-        limits: { ...plainLimits, ...limits, ...ownLimits },
+        limits: { ...plainLimits, ...limits },
       });
       hosts.push(process);
       return authHost(process);
@@ -74,7 +63,6 @@ export async function startAuthSystem(
     close: async () => {
       await Promise.all(hosts.map(host => host.kill()));
       await closePeers(peers);
-      clock.close();
     },
   };
 }

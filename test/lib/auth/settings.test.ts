@@ -17,26 +17,6 @@ const problemsOf = (environment: Environment) => {
 };
 
 describe("the settings of the authentication server", () => {
-  it("have the decided defaults", () => {
-    expect(read()).toMatchObject({
-      AUTH_OTP_POLICY: "when-assigned",
-      AUTH_ALLOW_EMPTY_PASSWORD: false,
-      AUTH_IDENTIFY_BY_OTP: false,
-      AUTH_THROTTLE_FAILURES: 10,
-      AUTH_THROTTLE_LONGEST_WAIT_SECONDS: 3600,
-      AUTH_ADDRESS_LIMIT: 0,
-      AUTH_ADDRESS_ALLOW_LIST: [],
-      OTP_HOTP_LOOK_AHEAD: 15,
-      OTP_TOTP_STEPS: 1,
-      OTP_VALIDATION_URLS: [],
-      SESSION_IDLE_SECONDS: 3600,
-      SESSION_ABSOLUTE_SECONDS: 86400,
-      SESSION_COOKIE_SECURE: true,
-      CLIENT_ALLOWED_ORIGINS: [],
-      CRON_SESSION_CLEANUP_SCHEDULE: "0 15 * * * *",
-    });
-  });
-
   it("ask for longer passwords where one may be the only factor", () => {
     expect(passwordMinLength(read())).toBe(8);
     expect(passwordMinLength(read({ AUTH_OTP_POLICY: "always" }))).toBe(8);

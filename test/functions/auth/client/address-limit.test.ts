@@ -176,12 +176,6 @@ describe("the limit of a caller address (AUTH_ADDRESS_LIMIT)", () => {
     expect(host.events("unavailable")).toEqual([]);
   });
 
-  it("counts rows that the timer removes when their window is over", async () => {
-    await guess(newAddress());
-    auth.advance(hours(2));
-    expect((await auth.context.cleanUp()).addresses).toBeGreaterThan(0);
-  });
-
   it("is a bad setting if no proxy reports addresses", () => {
     expect(() => auth.anotherInstance({ settings: { TRUSTED_PROXIES: "0" } })).toThrow(
       "TRUSTED_PROXIES: must be at least 1 with AUTH_ADDRESS_LIMIT",

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { hours, minutes, plus } from "../../../../lib/platform/time.ts";
 import { hotpKey } from "../../../support/auth/software-key.ts";
-import { crashingAfter } from "../../../support/auth/store-steps.ts";
 import { type MadeUser, newName, newPassword, testAuth, withSession } from "../../../support/auth/test-auth.ts";
 
 const auth = await testAuth();
@@ -183,15 +182,6 @@ describe("the token of a password change", () => {
     const headers = { "x-service-device": await tokenOf(user) };
     await auth.post("/client/login", user.credentials, headers);
     expect(auth.events("authentication").at(-1)).not.toHaveProperty("isOnDevice");
-  });
-
-  it("works again after a host was killed before its one write", async () => {
-    const user = await demand(await auth.makeUser());
-    const [token, newpass] = [await tokenOf(user), newPassword()];
-    const { tables, isDead } = crashingAfter(auth.deployment.tables, 0);
-    await change(token, newpass, auth.anotherInstance({ ports: () => auth.storeOn(tables) })).catch(() => {});
-    expect(isDead()).toBe(true);
-    expect((await change(token, newpass)).status).toBe(200);
   });
 
   it("costs one read and one write, and is stored and logged nowhere", async () => {

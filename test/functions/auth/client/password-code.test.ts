@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { hours, minutes, plus } from "../../../../lib/platform/time.ts";
 import { hotpKey } from "../../../support/auth/software-key.ts";
-import { crashingAfter } from "../../../support/auth/store-steps.ts";
 import { type MadeUser, newName, newPassword, testAuth, withSession } from "../../../support/auth/test-auth.ts";
 import { storedText } from "../../../support/storage/stored-text.ts";
 
@@ -179,18 +178,6 @@ describe("a reset with a code", () => {
       for (const user of [some, none, { name: "no-user" }, { name: "1234" }]) counts.push(await callsOf(user, fields));
       expect(new Set(counts).size).toBe(1);
     }
-  });
-
-  it("that storage made without an answer is issued again: the first code was never seen", async () => {
-    const user = await auth.makeUser();
-    for (const writes of [0, 1]) {
-      const killed = auth.anotherInstance({
-        ports: () => auth.storeOn(crashingAfter(auth.deployment.tables, writes).tables),
-      });
-      await killed.post(`/core/users/${user.id}/reset`, { issue_code: "true" }).catch(() => {});
-      expect(await login(user, user.password)).toBe(writes === 0 ? 200 : 401);
-    }
-    expect((await use(user, { code: await issue(user) })).status).toBe(200);
   });
 });
 

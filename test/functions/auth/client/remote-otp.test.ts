@@ -94,13 +94,6 @@ describe("the responses of validation servers", () => {
   };
   const failuresOf = async ({ prefix }: SoftwareKey) => (await plain.context.otpkeys.find(prefix))?.value.failures;
 
-  it("an OTP is spent before the first call of a server: of many simultaneous sign-ins one leads to a call", async () => {
-    const { server, auth, key } = await begin();
-    const otp = key.otp(1);
-    await Promise.all(Array.from({ length: 10 }, () => authenticate(auth, otp)));
-    expect(server.requests()).toHaveLength(1);
-  });
-
   it("an OTP that was typed under Dvorak is sent as the key sent it, and is the same OTP", async () => {
     const { server, auth, key } = await begin();
     const otp = key.otp(1);
@@ -114,8 +107,9 @@ describe("the responses of validation servers", () => {
     const { server, auth, key } = await begin();
     const otp = key.otp(1);
     server.fail({ kind: "hang" });
-    expect((await login(auth, otp)).status).toBe(503);
-    expect(auth.events("otp_validation").at(-1)).toMatchObject({ prefix: key.prefix, outcome: "unavailable" });
+    const hurried = auth.anotherInstance({ limits: { validationCallMs: 100 } });
+    expect((await login(hurried, otp)).status).toBe(503);
+    expect(hurried.events("otp_validation").at(-1)).toMatchObject({ prefix: key.prefix, outcome: "unavailable" });
     expect(await failuresOf(key)).toBe(0);
     expect(await authenticate(auth, otp)).toBe(false);
     expect(server.requests()).toHaveLength(1);

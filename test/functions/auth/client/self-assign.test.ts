@@ -2,7 +2,6 @@ import { describe, expect, it } from "vitest";
 import { Fault } from "../../../../lib/platform/fault.ts";
 import { fillUser } from "../../../support/auth/fill-user.ts";
 import { hotpKey, type SoftwareKey, wrongOtp, yubicoKey } from "../../../support/auth/software-key.ts";
-import { Crash, crashingAfter } from "../../../support/auth/store-steps.ts";
 import {
   type MadeUser,
   newPassword,
@@ -89,26 +88,6 @@ describe("POST /client/otpkeys", () => {
     const key = await unassigned(hotpKey());
     expect([(await assign(key.otp(0))).status, (await assign(key.otp(1))).status]).toEqual([200, 200]);
     expect(await keys()).toEqual([key.prefix]);
-  });
-
-  it("assigns a key again after a crash between its writes, and to another user at once", async () => {
-    const [one, other] = [await asking(), await asking()];
-    /** A key whose assignment to the first user crashed before its last write. */
-    const halfAssigned = async () => {
-      const key = await unassigned(hotpKey());
-      const crashing = crashingAfter(auth.deployment.tables, 2);
-      const { otpkeys } = auth.storeOn(crashing.tables);
-      const assignment = otpkeys.assign({ by: "id", id: one.user.id }, key.prefix, { onlyIfFree: true });
-      await expect(assignment).rejects.toThrow(Crash);
-      await crashing.dead();
-      return key;
-    };
-    const key = await halfAssigned();
-    expect((await other.assign(key.otp(0))).status).toBe(200);
-    expect(await other.keys()).toEqual([key.prefix]);
-    const second = await halfAssigned();
-    expect((await one.assign(second.otp(0))).status).toBe(200);
-    expect(await one.keys()).toEqual([second.prefix]);
   });
 
   it.each([
@@ -198,15 +177,6 @@ describe("POST /client/otpkeys", () => {
       expect(owned.length).toBe(answers.filter(({ status }) => status === 200).length);
       expect(owned).toEqual([key.prefix]);
     }
-  });
-
-  it("assigns an unassigned key to one of two users whose calls begin together", async () => {
-    const users = await Promise.all([auth.makeUser(), auth.makeUser(), auth.makeUser()]);
-    const key = await unassigned(hotpKey());
-    const outcomes = await Promise.all(
-      users.map(({ id }) => auth.context.otpkeys.assign({ by: "id", id }, key.prefix, { onlyIfFree: true })),
-    );
-    expect(outcomes.sort()).toEqual(["assigned", "taken", "taken"]);
   });
 
   it.each([

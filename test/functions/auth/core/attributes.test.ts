@@ -71,8 +71,6 @@ describe("the rules of attributes", () => {
 
   test.each([
     [{}, "Missing required parameter(s)! key, value"],
-    [{ key: "a" }, "Missing required parameter(s)! value"],
-    [{ value: "a" }, "Missing required parameter(s)! key"],
     [{ key: ".", value: "x".repeat(32_769) }, /^key must not be \. .*; value must have at most 32768 characters$/],
   ])("%j is answered with 400 and every wrong field", async (fields, sentence) => {
     const { status, body } = await auth.post(base(), fields as Record<string, string>);

@@ -4,7 +4,6 @@ import { apiTokensOf } from "../../../../functions/identify-caller.ts";
 import { maxAssignedKeys } from "../../../../lib/auth/store.ts";
 import { foldUsername } from "../../../../lib/auth/users/username.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
-import { minutes } from "../../../../lib/platform/time.ts";
 import { hotpCode } from "../../../lib/auth/otpkeys/kinds/codes.ts";
 import { fillUser } from "../../../support/auth/fill-user.ts";
 import { hotpKey, newPrefix, totpKey, yubicoKey } from "../../../support/auth/software-key.ts";
@@ -282,20 +281,6 @@ describe("the list of POST /core/otpkeys/batch", () => {
     expect({ status, body }).toEqual({ status: 400, body: { error } });
     expect((await listed()).length).toBe(before);
   });
-
-  it("is refused if the body has more than 320 KiB: 413", async () => {
-    const { status, body } = await sendBatch([{ prefix: "x".repeat(327_680) }]);
-    expect({ status, body }).toEqual({
-      status: 413,
-      body: { error: "The body must not be larger than 327680 bytes." },
-    });
-  });
-
-  it("is refused in a form: 400", async () => {
-    expect((await auth.post("/core/otpkeys/batch", { otpkeys: "x" })).body).toEqual({
-      error: "otpkeys must be a list",
-    });
-  });
 });
 
 describe("storage calls of POST /core/otpkeys/batch", () => {
@@ -323,23 +308,6 @@ describe("storage calls of POST /core/otpkeys/batch", () => {
 });
 
 describe("a batch at the same time as other calls", () => {
-  it("of the same OTP keys at two hosts creates each once, with one result 201", async () => {
-    const elements = Array.from({ length: 30 }, () => hotpKey().fields);
-    const hosts = [auth, auth.anotherInstance()];
-    const answers = await Promise.all(
-      hosts.map(host => host.call("POST", "/core/otpkeys/batch", { body: JSON.stringify({ otpkeys: elements }) })),
-    );
-    const results = answers.map(({ body }) => statusesOf((body as { results: Element[] }).results));
-    for (const [index] of elements.entries()) {
-      expect(results.map(each => each[index]).sort(), String(index)).toEqual([200, 201]);
-    }
-    const own = new Set(elements.map(({ prefix }) => prefix));
-    const inList = (await listed()).filter(({ prefix }) => own.has(prefix));
-    expect(inList).toHaveLength(30);
-    auth.advance(minutes(61));
-    expect((await listed()).filter(({ prefix }) => own.has(prefix))).toEqual(inList);
-  });
-
   it("that deletes an OTP key ends with the key as imported and assigned, or without it", async () => {
     const user = await auth.makeUser();
     for (let round = 0; round < 5; round++) {

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it, test } from "vitest";
 import { days, minutes } from "../../../../lib/platform/time.ts";
 import made from "../../../support/auth/imported-hashes.json" with { type: "json" };
 import { hotpKey } from "../../../support/auth/software-key.ts";
@@ -265,23 +265,6 @@ describe("the first sign-in with an imported hash", () => {
     expect(await view(username)).not.toHaveProperty("password");
   });
 
-  it("does not undo a reset that was made meanwhile", async () => {
-    const username = newName();
-    await importing([{ username, password_hash: hash }]);
-    const other = newPassword();
-    const racing = auth.anotherInstance({
-      ports: replacing("hasher", real => ({
-        isOutdated: async stored => {
-          await auth.post(`/core/users/${username}/reset`, { password: other });
-          return real.isOutdated(stored);
-        },
-      })),
-    });
-    await logIn(username, password, racing);
-    expect((await logIn(username, password)).status).toBe(401);
-    expect((await logIn(username, other)).status).toBe(200);
-  });
-
   it("on several hosts at once is granted by each, and one of them renews the hash", async () => {
     const username = newName();
     await importing([{ username, password_hash: hash }]);
@@ -333,37 +316,19 @@ describe("users whose password hash is still the imported one", () => {
   });
 });
 
-describe("from the day IMPORTED_HASHES_UNTIL on", () => {
-  let ending: TestAuth;
-  const [username, signedIn] = [newName(), newName()];
-
-  beforeAll(async () => {
-    const until = new Date(Date.parse(auth.now()) + days(2)).toISOString().slice(0, 10);
-    ending = await testAuth({ settings: { IMPORTED_HASHES_UNTIL: until } });
-    await importing(
-      [username, signedIn].map(name => ({ username: name, password_hash: hash })),
-      ending,
-    );
-    expect((await logIn(signedIn, password, ending)).status).toBe(200);
-    ending.advance(days(2) + minutes(1));
-  });
-
-  it("an imported password is refused as a wrong one, and administrators see why", async () => {
-    const refused = await logIn(username, password, ending);
-    const wrong = await logIn(username, "wrong", ending);
-    expect([refused.status, refused.body]).toEqual([wrong.status, wrong.body]);
-    const { body } = await ending.get(`/core/users/${username}`);
-    expect(body).toMatchObject({ last_refusal: { reason: "imported_password_ended" } });
-    expect((await throttleOf(ending, body as { id: number; name: string })).value.failures).toBe(2);
-    expect(ending.events("authentication").at(-1)).toMatchObject({ reason: "imported_password_ended" });
-    const validated = await ending.post(`/core/users/${username}/validate`, { password });
-    expect(validated.body).toMatchObject({ valid_password: false });
-  });
-
-  it("a user who had signed in before signs in, and so does one whose password is reset", async () => {
-    expect((await logIn(signedIn, password, ending)).status).toBe(200);
-    const reset = newPassword();
-    await ending.post(`/core/users/${username}/reset`, { password: reset });
-    expect((await logIn(username, reset, ending)).status).toBe(200);
-  });
+test("from the day IMPORTED_HASHES_UNTIL on an imported password is refused as a wrong one, and administrators see why", async () => {
+  const username = newName();
+  await importing([{ username, password_hash: hash }]);
+  const until = new Date(Date.parse(auth.now()) + days(2)).toISOString().slice(0, 10);
+  const ending = auth.anotherInstance({ settings: { IMPORTED_HASHES_UNTIL: until } });
+  ending.advance(days(2) + minutes(1));
+  const refused = await logIn(username, password, ending);
+  const wrong = await logIn(username, "wrong", ending);
+  expect([refused.status, refused.body]).toEqual([wrong.status, wrong.body]);
+  const { body } = await ending.get(`/core/users/${username}`);
+  expect(body).toMatchObject({ last_refusal: { reason: "imported_password_ended" } });
+  expect((await throttleOf(ending, body as { id: number; name: string })).value.failures).toBe(2);
+  expect(ending.events("authentication").at(-1)).toMatchObject({ reason: "imported_password_ended" });
+  const validated = await ending.post(`/core/users/${username}/validate`, { password });
+  expect(validated.body).toMatchObject({ valid_password: false });
 });

@@ -186,23 +186,6 @@ describe("the time of an unknown user", () => {
 });
 
 describe("hashes in flight", () => {
-  it("are limited, and further ones are refused with a time to come back", async () => {
-    const capped = hasherOf({ maxConcurrent: 1, maxSlots: 6 });
-    const results = await Promise.allSettled(Array.from({ length: 8 }, () => capped.verify("wrong", undefined)));
-    const refused = results.filter(result => result.status === "rejected").map(({ reason }) => reason);
-    expect(refused).toHaveLength(4);
-    for (const reason of refused) expect(reason).toMatchObject({ kind: "unavailable", reason: "overloaded" });
-    expect(results.slice(0, 4).every(({ status }) => status === "fulfilled")).toBe(true);
-    expect(await capped.verify("wrong", undefined)).toBe(false);
-  });
-
-  it("are served in the order in which they came", async () => {
-    const one = hasherOf({ maxConcurrent: 1 });
-    const served: number[] = [];
-    await Promise.all([1, 2, 3, 4, 5].map(n => one.verify("wrong", undefined).then(() => served.push(n))));
-    expect(served).toEqual([1, 2, 3, 4, 5]);
-  });
-
   it("release their slot when they end, also when they fail", async () => {
     const broken = hasherOf({ maxSlots: 4, pepper: ringOf() });
     const slot = () => broken.acquireHashSlot({ isKnown: false });

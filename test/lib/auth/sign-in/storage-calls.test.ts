@@ -120,21 +120,6 @@ describe("storage round trips of an endpoint, without contention", () => {
     expect(await roundTrips(() => auth.post("/core/users", fields), 409)).toBe(2);
   });
 
-  test("setting or deleting an attribute: a user's at most 5 by id and 6 by name, a key's at most 2", async () => {
-    for (const [path, most] of [
-      [`/core/users/${plain.name}/attributes`, 6],
-      [`/core/users/${plain.id}/attributes`, 5],
-      [`/core/otpkeys/${key.prefix}/attributes`, 2],
-    ] as const) {
-      for (const name of ["new", "a", "a"]) {
-        const set = () => auth.post(path, { key: name, value: newName() });
-        expect(await roundTrips(set, 204), path).toBeLessThanOrEqual(most);
-      }
-      expect(await roundTrips(() => auth.call("DELETE", `${path}/a`), 204), path).toBeLessThanOrEqual(most);
-      await auth.post(path, { key: "a", value: "0" });
-    }
-  });
-
   test("a key with its users: 2; through its user by name 2; an import 1", async () => {
     expect(await roundTrips(() => auth.get(`/core/otpkeys/${key.prefix}`))).toBe(2);
     expect(await roundTrips(() => auth.get(`/core/users/${owner.name}/otpkeys/${key.prefix}`))).toBe(2);

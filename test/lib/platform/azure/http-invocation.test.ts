@@ -27,6 +27,7 @@ const replies: Readonly<Record<string, Reply>> = {
   },
   refused: { status: 503, headers: { "retry-after": "3" }, body: {} },
   nothing: { status: 204, headers: {} },
+  null: { status: 200, headers: {}, body: null },
   cookies: {
     status: 200,
     body: true,
