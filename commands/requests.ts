@@ -159,7 +159,10 @@ await runOperatorCommand(command, async ({ action, argument, args, values, conne
       const { data } = await dataOf(
         connector.POST("/v2/credential-requests/{credential_request_id}/resend-pin", { params }),
       );
-      return values.json ? printJson(data) : console.error(`PIN emails sent: ${data.sent}.`);
+      if (values.json) return printJson(data);
+      console.error(`PIN emails sent: ${data.sent}.`);
+      for (const key of data.unsent) console.error(`Not sent of key ${key.key_id}: ${key.error_message}`);
+      return;
     }
     case "cancel": {
       const { data } = await dataOf(

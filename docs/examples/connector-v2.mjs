@@ -134,6 +134,7 @@ async function resendPin(id) {
     return answer.status >= 500 || answer.headers.has("retry-after") ? "later" : "refused";
   }
   console.log(`${answer.body.data.sent} mails`);
+  for (const key of answer.body.data.unsent) console.error(`${key.key_id}: ${key.error_message}`);
   return "done";
 }
 

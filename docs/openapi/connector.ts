@@ -133,7 +133,10 @@ export interface paths {
   "/v2/operations/process-shipments": { get: Call<{ 204: Empty }> };
   "/v2/operations/process-credential-requests": { post: Call<{ 200: Json<{ data: ProcessedCredentials }> }> };
   "/v2/credential-requests/{credential_request_id}/resend-pin": {
-    post: Call<{ path: { credential_request_id: string }; 200: Json<{ data: { sent: number } }> }>;
+    post: Call<{
+      path: { credential_request_id: string };
+      200: Json<{ data: { sent: number; unsent: Array<{ key_id: string; error_message: string }> } }>;
+    }>;
   };
   "/api-tokens": {
     post: Call<{

@@ -6,7 +6,16 @@ import { endpoint } from "../../lib/platform/http/endpoint.ts";
 import { requestIdPath, shipmentIdPath } from "./call-fields.ts";
 import type { ConnectorContext } from "./context.ts";
 
-const resentV2 = z.object({ data: z.object({ sent: z.int().min(0).meta({ description: "Number of emails sent." }) }) });
+const unsentKeyV2 = z.object({
+  key_id: z.string().describe("Id of the security key."),
+  error_message: z.string().describe("Why its email is not sent."),
+});
+const resentV2 = z.object({
+  data: z.object({
+    sent: z.int().min(0).describe("Number of emails sent."),
+    unsent: z.array(unsentKeyV2).describe("The other keys that have a PIN to send."),
+  }),
+});
 
 /** Sends the PIN emails of a request again (specification section 4; decisions C1, C2, C14). */
 export const resendPin = endpoint({
@@ -17,12 +26,17 @@ export const resendPin = endpoint({
   summary: "Resend the PIN email of every key that has a PIN response",
   description:
     "Sends the PIN email of every key of the request again, if its PIN is known. Responds 409 with the reason " +
-    "if there is no PIN to send, and 429 if the emails were sent too often.",
+    "if there is no PIN to send, 429 if the emails were sent too often, and 503 if a peer or the mail service failed and " +
+    "nothing was sent: a job then sends an email that failed.",
   params: requestIdPath,
   answers: { 200: { description: "What was sent.", schema: resentV2 } },
   refusals: ["conflict", "throttled"],
-  handle: async ({ params }, context: ConnectorContext) =>
-    ok({ data: await resend(params.credential_request_id, context) }),
+  handle: async ({ params }, context: ConnectorContext) => {
+    const { sent, unsent } = await resend(params.credential_request_id, context);
+    return ok({
+      data: { sent, unsent: unsent.map(({ keyId, reason }) => ({ key_id: keyId, error_message: reason })) },
+    });
+  },
 });
 
 /** Specification section 4; decisions C1, C14. */

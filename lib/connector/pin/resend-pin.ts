@@ -17,25 +17,50 @@ import { addressesOf, deliver } from "./send-pin-mail.ts";
 /** How often the PIN of a security key may be resent within an hour: more emails help no recipient. */
 const resendsPerHour = 5;
 
+/** The emails of a resend. */
+interface ResendReport {
+  /** Emails that were sent. */
+  readonly sent: number;
+  /** The other security keys that have a PIN to send, each with the reason as a sentence. */
+  readonly unsent: readonly { readonly keyId: string; readonly reason: string }[];
+}
+
 /**
  * Emails the PINs of a request again, for each security key whose PIN response is available and whose limit allows it
- * (C1, C14). An email that fails stays due for the job. Returns the number of emails sent. Throws Fault: `not_found`;
- * `conflict` with the reason if no key has a PIN to send, if `PIN_MAIL_DOMAINS` allows none of the addresses, or with
- * Retry-After while a job has the lease of a key, after a wait of 2 seconds at most; `unavailable` if a peer is not
- * responding; `throttled` if every security key has reached its limit.
+ * (C1, C14). An email that fails stays due for the job. Throws Fault: `not_found`; `conflict` with the reason if no key
+ * has a PIN to send, if `PIN_MAIL_DOMAINS` allows none of the addresses, or with Retry-After while a job has the lease
+ * of a key, after a wait of 2 seconds at most; `throttled` if every security key has reached its limit. If no email was
+ * sent or taken by the mail service: `unavailable` if a peer is not responding or the mail service failed, else the
+ * reason of the first key.
  * @param provisioning that of the security keys; undefined for all
  */
 export async function resendPin(
   requestId: string,
   deps: ConnectorDeps,
   provisioning?: SecurityKey["provisioning"],
-): Promise<{ readonly sent: number }> {
+): Promise<ResendReport> {
   const run = startRun("on_demand", deps);
   return withLogFields({ credentialRequestId: requestId }, async () => {
     const start = await loadUnleased(requestId, loaded => mailedKeys(loaded, provisioning), run, deps);
-    const sent = await resendEach(start, resendableKeyIds(start, provisioning, run, deps), run, withOneGet(deps));
-    deps.log.info("pin_resent", { sent });
-    return { sent };
+    const keyIds = mailableKeyIds(start, provisioning, run, deps);
+    const ends = await resendEach(start, keyIds, run, withOneGet(deps));
+    const faults = ends.flatMap(({ end }) => (end instanceof Fault ? end : []));
+    if (faults.length === ends.length)
+      throw (
+        faults.find(({ kind }) => kind === "unavailable") ??
+        faults.find(({ retryAfterSeconds }) => retryAfterSeconds !== undefined) ??
+        faults[0]
+      );
+    const unsent = ends.flatMap(({ keyId, end }) => {
+      if (end === "sent") return [];
+      return {
+        keyId,
+        reason: end === "taken" ? "The mail service has accepted the email, and has not sent it yet." : end.message,
+      };
+    });
+    const sent = ends.length - unsent.length;
+    deps.log.info("pin_resent", { sent, unsent: unsent.length });
+    return { sent, unsent };
   });
 }
 
@@ -65,36 +90,31 @@ function nothingToSend(keys: readonly SecurityKey[]): Fault {
   return new Fault("conflict", `There is no PIN to send: ${reasons.join("; ")}.`);
 }
 
-/** Returns the ids of the security keys that may be mailed now. Throws a Fault if there are none. */
-function resendableKeyIds(
+/** Returns the ids of the security keys that have a PIN to send. Throws a Fault if none can be mailed now. */
+function mailableKeyIds(
   loaded: LoadedRequest,
   provisioning: SecurityKey["provisioning"] | undefined,
   run: Run,
   deps: ConnectorDeps,
 ): readonly string[] {
-  const { now } = deps;
   const mailed = mailedKeys(loaded, provisioning);
   if (mailed.length === 0) throw nothingToSend(keysOf(loaded, provisioning));
-  const leased = mailed.find(({ lease }) => isLeasedByAnother(lease, run, now()));
+  const leased = mailed.find(({ lease }) => isLeasedByAnother(lease, run, deps.now()));
   if (leased !== undefined) throw keyBusyFault(leased, deps);
   if (!loaded.request.emailsTo.some(email => isMailable(email, deps.pinMailDomains)))
     throw new Fault(
       "conflict",
       "PIN emails may go to no address of the request: PIN_MAIL_DOMAINS allows none of their domains.",
     );
-  const open = mailed.filter(key => mayResend(key, run, deps));
-  if (open.length === 0) {
-    const oldest = mailed.map(key => recent(key, now())[0] ?? now()).sort()[0] ?? now();
-    const retryAfterSeconds = between(now(), plus(oldest, hours(1))) / 1000;
-    throw new Fault("throttled", "The PINs of the request were resent too often.", { retryAfterSeconds });
-  }
-  return open.map(({ id }) => id);
+  return mailed.map(({ id }) => id);
 }
 
 const keyBusyFault = ({ lease }: SecurityKey, deps: ConnectorDeps): Fault =>
   new Fault("conflict", "A job is working on the keys of the request.", {
     retryAfterSeconds: secondsUntilFree(lease, deps),
   });
+
+const mailServiceAway = "The mail service is temporarily unavailable.";
 
 /** Returns why the call sends no more emails; undefined if it may send another one. */
 function whyStopped(run: Run, deps: ConnectorDeps): Fault | undefined {
@@ -103,56 +123,52 @@ function whyStopped(run: Run, deps: ConnectorDeps): Fault | undefined {
   if (!isStopped(mailService, run, deps)) return undefined;
   const { pausedUntil } = deps.peerLimits.of(mailService);
   const retryAfterSeconds = pausedUntil === undefined ? 30 : Math.ceil(between(deps.now(), pausedUntil) / 1000);
-  return new Fault("unavailable", "The mail service is temporarily unavailable.", { retryAfterSeconds });
+  return new Fault("unavailable", mailServiceAway, { retryAfterSeconds });
 }
 
-/** Whether no other run has the lease of the key, and its limit allows one more email. */
-const mayResend = (key: SecurityKey, run: Run, { now }: ConnectorDeps): boolean =>
-  !isLeasedByAnother(key.lease, run, now()) && recent(key, now()).length < resendsPerHour;
+/** Returns why the key is not mailed now; undefined if it may be. */
+function whyNotNow(key: SecurityKey, run: Run, deps: ConnectorDeps): Fault | undefined {
+  const now = deps.now();
+  // The request may have been read again after a conflict on an earlier key.
+  if (isLeasedByAnother(key.lease, run, now)) return keyBusyFault(key, deps);
+  const resends = recent(key, now);
+  if (resends.length < resendsPerHour) return whyStopped(run, deps);
+  const retryAfterSeconds = between(now, plus(resends[0] ?? now, hours(1))) / 1000;
+  return new Fault("throttled", "The PIN was resent too often.", { retryAfterSeconds });
+}
 
-/**
- * Emails each key whose PIN is available until the time is over or the mail service throttles. Returns the number of
- * emails sent. Throws a Fault if no send was tried.
- */
-async function resendEach(
-  start: LoadedRequest,
-  keyIds: readonly string[],
-  run: Run,
-  deps: ConnectorDeps,
-): Promise<number> {
+/** How the resend of one key ended. `taken`: the mail service has accepted the email, and not reported its end. */
+type ResendEnd = "sent" | "taken" | Fault;
+
+/** Emails each key whose PIN is available until the time is over or the mail service throttles. */
+async function resendEach(start: LoadedRequest, keyIds: readonly string[], run: Run, deps: ConnectorDeps) {
+  const ends: { readonly keyId: string; readonly end: ResendEnd }[] = [];
   let loaded = start;
-  let sent = 0;
-  let tried = 0;
-  /** Why the last email that was not tried was not. */
-  let lastFault: Fault | undefined;
   for (const keyId of keyIds) {
-    const stopped = whyStopped(run, deps);
-    if (stopped !== undefined) {
-      lastFault = stopped;
-      break;
-    }
     const work = keyWork(loaded, keyId, run, deps);
-    // The request may have been read again after a conflict on an earlier key.
-    if (!mayResend(work.key, run, deps)) {
-      lastFault = keyBusyFault(work.key, deps);
-      continue;
-    }
-    const fetched = await orFailure(fetchPinResponse(loaded, work.key, deps));
-    const opened = await openPinResponse(loaded, work.key, fetched, deps);
-    if ("problem" in opened) {
-      const { problem, isTransient, retryAfterSeconds = 30 } = opened;
-      if (isTransient) lastFault = new Fault("unavailable", problem, { retryAfterSeconds });
-      else lastFault ??= new Fault("conflict", problem);
-      continue;
-    }
-    if (await work.finish(await resend(work, opened.pin))) {
-      tried++;
-      if (work.key.mail.state === "sent") sent++;
-    } else lastFault = whyStopped(run, deps) ?? keyBusyFault(work.key, deps);
+    ends.push({ keyId, end: whyNotNow(work.key, run, deps) ?? (await resendOne(work)) });
     loaded = work.isLost ? ((await deps.requests.load(start.request.id)) ?? loaded) : work.loaded;
   }
-  if (lastFault !== undefined && tried === 0) throw lastFault;
-  return sent;
+  return ends;
+}
+
+async function resendOne(work: KeyWork): Promise<ResendEnd> {
+  const { run, deps } = work;
+  const fetched = await orFailure(fetchPinResponse(work.loaded, work.key, deps));
+  const opened = await openPinResponse(work.loaded, work.key, fetched, deps);
+  if ("problem" in opened) {
+    const { problem, isTransient, retryAfterSeconds = 30 } = opened;
+    return isTransient ? new Fault("unavailable", problem, { retryAfterSeconds }) : new Fault("conflict", problem);
+  }
+  if (!(await work.finish(await resend(work, opened.pin))))
+    return whyStopped(run, deps) ?? keyBusyFault(work.key, deps);
+  const { state, accepted, retry } = work.key.mail;
+  if (state === "sent") return "sent";
+  if (state === "due" && accepted !== undefined) return "taken";
+  const problem = retry?.lastError ?? mailServiceAway;
+  if (state !== "due" || retry === undefined) return new Fault("conflict", problem);
+  const retryAfterSeconds = between(deps.now(), retry.nextAt) / 1000;
+  return new Fault("unavailable", `${problem} A job tries again.`, { retryAfterSeconds });
 }
 
 /** Returns the times of resends within the last hour, oldest first. */
@@ -172,18 +188,29 @@ function withOneGet({ delivery, ...deps }: ConnectorDeps): ConnectorDeps {
 
 /**
  * Sends the PIN again. Makes the email due under the next number, so that it is a new email to the mail service, and a
- * job continues it after a crash.
+ * job continues it after a crash. An email that the mail service has certainly not taken does not count in the limit.
  */
-function resend(work: KeyWork, pin: string): Promise<KeyChange | undefined> {
+async function resend(work: KeyWork, pin: string): Promise<KeyChange | undefined> {
   const at = work.deps.now();
+  const before = recent(work.key, at);
   const nextMail = ({ leftOut, triedAt, accepted, errorCode, ...mail }: SecurityKey["mail"]): SecurityKey["mail"] => ({
     ...mail,
     state: "due",
     number: mail.number + 1,
     firstDueAt: at,
     retry: firstAttempt(at),
-    resentAt: [...recent(work.key, at), at],
+    resentAt: [...before, at],
   });
   const send = { ...addressesOf(work.loaded, work.key, work.deps), pin, inDoubt: false };
-  return deliver(work, send, key => ({ ...key, mail: nextMail(key.mail), due: { queue: queueOf(key), at } }));
+  const intent = (key: SecurityKey) => ({ ...key, mail: nextMail(key.mail), due: { queue: queueOf(key), at } });
+  const change = await deliver(work, send, intent);
+  const { number } = work.key.mail;
+  return (
+    change &&
+    ((key, request) => {
+      const { mail, ...rest } = change(key, request);
+      const isNotTaken = mail.state === "due" && mail.number === number && mail.triedAt === undefined;
+      return { ...rest, mail: isNotTaken ? { ...mail, resentAt: before } : mail };
+    })
+  );
 }

@@ -163,7 +163,7 @@ export const connectorExamples: Examples = {
     status: 200,
     answer: { data: { processed: 2, activated: 2, failed: 0, pending: 0 } },
   },
-  v2ResendPin: { params: request, status: 200, answer: { data: { sent: 1 } } },
+  v2ResendPin: { params: request, status: 200, answer: { data: { sent: 1, unsent: [] } } },
   v1CreateCredentialRequest: {
     headers: idempotent,
     body: {

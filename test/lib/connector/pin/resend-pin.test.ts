@@ -29,10 +29,10 @@ describe("resend-pin (specification section 4)", () => {
   it("mails the PIN of every key again, under a number of its own", async () => {
     const connector = await testConnector(peers);
     const { requestId, to } = await mailed(connector, 2);
-    expect(await resendPin(requestId, connector.context)).toEqual({ sent: 2 });
+    expect(await resendPin(requestId, connector.context)).toEqual({ sent: 2, unsent: [] });
     const mails = mailsTo(to);
     expect(mails).toHaveLength(4);
-    expect(connector.events("pin_resent")).toMatchObject([{ credentialRequestId: requestId, sent: 2 }]);
+    expect(connector.events("pin_resent")).toMatchObject([{ credentialRequestId: requestId, sent: 2, unsent: 0 }]);
     expect(new Set(mails.map(({ operationId }) => operationId)).size).toBe(4);
     expect(new Set(mails.map(({ text }) => text)).size).toBe(2);
     expect((await connector.keyRow(requestId)).mail).toMatchObject({ state: "sent", number: 2 });
@@ -94,7 +94,7 @@ describe("resend-pin (specification section 4)", () => {
 
     const request = { ...before.request, emailsTo: [to, "ada@example.org"] };
     await connector.context.requests.save(before, { request });
-    expect(await resendPin(requestId, bounded.context)).toEqual({ sent: 1 });
+    expect(await resendPin(requestId, bounded.context)).toEqual({ sent: 1, unsent: [] });
     expect(mailsTo("ada@example.org").map(mail => mail.to)).toEqual([["ada@example.org"]]);
     const { shipment } = await connector.read(requestId);
     expect(shipment?.shipment_items[0]?.credentials[0]?.error_message).toMatch(/ example\.com\b/);
@@ -143,7 +143,7 @@ describe("resend-pin (specification section 4)", () => {
         },
       }),
     });
-    expect(await resendPin(requestId, context)).toEqual({ sent: 1 });
+    expect(await resendPin(requestId, context)).toEqual({ sent: 1, unsent: [] });
     expect(mailsTo(to)).toHaveLength(2);
   });
 
@@ -175,7 +175,22 @@ describe("resend-pin (specification section 4)", () => {
     });
     expect(mailsTo(to)).toHaveLength(6);
     connector.advance(minutes(51));
-    expect(await resendPin(requestId, connector.context)).toEqual({ sent: 1 });
+    expect(await resendPin(requestId, connector.context)).toEqual({ sent: 1, unsent: [] });
+  });
+
+  it("leaves out a key that has reached its limit, and names it", async () => {
+    const connector = await testConnector(peers);
+    const { requestId, to } = await mailed(connector, 2);
+    const { mail, ...key } = await connector.keyRow(requestId);
+    const keys = [{ ...key, mail: { ...mail, resentAt: Array(5).fill(connector.now()) } }];
+    await connector.context.requests.save(await connector.load(requestId), { keys });
+    peers.mail.fail({ kind: "refuse", status: 400, method: "POST" });
+    await expect(resendPin(requestId, connector.context)).rejects.toMatchObject({ kind: "unavailable" });
+    expect(await resendPin(requestId, connector.context)).toEqual({
+      sent: 1,
+      unsent: [{ keyId: "s-01-001", reason: "The PIN was resent too often." }],
+    });
+    expect(mailsTo(to)).toHaveLength(3);
   });
 
   it("works from the copy when the peer has purged its response, and answers 409 when both are gone", async () => {
@@ -183,7 +198,7 @@ describe("resend-pin (specification section 4)", () => {
     const { requestId } = await mailed(connector);
     const { delivery } = await connector.requestRow(requestId);
     await peers.delivery.control(delivery?.shipment?.id ?? "", { purge: true });
-    expect(await resendPin(requestId, connector.context)).toEqual({ sent: 1 });
+    expect(await resendPin(requestId, connector.context)).toEqual({ sent: 1, unsent: [] });
     connector.advance(hours(15 * 24));
     expect(await connector.runCleanUp(0)).toMatchObject({ purged: 1 });
     await expect(resendPin(requestId, connector.context)).rejects.toMatchObject({
@@ -206,42 +221,117 @@ describe("resend-pin (specification section 4)", () => {
     await expect(resendPin(requestId, context)).rejects.toMatchObject({ kind: "unavailable", retryAfterSeconds: 30 });
     expect(await connector.load(requestId)).toEqual(before);
     peers.delivery.clearFaults();
-    expect(await resendPin(requestId, context)).toEqual({ sent: 1 });
+    expect(await resendPin(requestId, context)).toEqual({ sent: 1, unsent: [] });
   });
 
-  it("leaves a mail that fails due for the job, which sends it", async () => {
+  it.each<
+    [string, Parameters<typeof peers.mail.fail>[0], { status: RegExp; retryAfterSeconds: number; counts: number }]
+  >([
+    [
+      "refuses it",
+      { kind: "refuse", status: 400 },
+      { status: /not accepted: Refused400/, retryAfterSeconds: 60, counts: 0 },
+    ],
+    [
+      "rejects the connector",
+      { kind: "refuse", status: 401 },
+      { status: /not accepted: Refused401/, retryAfterSeconds: 60, counts: 0 },
+    ],
+    [
+      "throttles",
+      { kind: "throttle", retryAfter: 1500 },
+      { status: /temporarily unavailable/, retryAfterSeconds: 1500, counts: 0 },
+    ],
+    ["fails", { kind: "refuse", status: 500 }, { status: /did not confirm/, retryAfterSeconds: 60, counts: 1 }],
+    [
+      "takes it and gives no answer",
+      { kind: "drop", phase: "after" },
+      { status: /did not confirm/, retryAfterSeconds: 60, counts: 1 },
+    ],
+  ])(
+    "answers 503 if the mail service %s: a job sends the email, which counts in the limit only if it may have been sent",
+    async (_, rule, { status, retryAfterSeconds, counts }) => {
+      const connector = await testConnector(peers);
+      const { requestId, to } = await mailed(connector);
+      peers.mail.fail({ ...rule, method: "POST" });
+      await expect(resendPin(requestId, connector.context)).rejects.toMatchObject({
+        kind: "unavailable",
+        message: status,
+        retryAfterSeconds,
+      });
+      const { mail } = await connector.keyRow(requestId);
+      expect(mail.state).toBe("due");
+      expect(mail.resentAt).toHaveLength(counts);
+      for (const waitMs of [seconds(retryAfterSeconds), minutes(1)]) {
+        connector.advance(waitMs);
+        await connector.runCredentials("timer");
+      }
+      expect((await connector.keyRow(requestId)).mail.state).toBe("sent");
+      expect(mailsTo(to)).toHaveLength(2);
+    },
+  );
+
+  it("answers 503 if the mail service took the email and then failed: it counts in the limit", async () => {
     const connector = await testConnector(peers);
-    const { requestId, to } = await mailed(connector);
-    peers.mail.fail({ kind: "refuse", status: 500, method: "POST" });
-    expect(await resendPin(requestId, connector.context)).toEqual({ sent: 0 });
-    expect((await connector.keyRow(requestId)).mail.state).toBe("due");
-    connector.advance(minutes(2));
-    await connector.runCredentials("timer");
-    expect(mailsTo(to)).toHaveLength(2);
+    const { requestId } = await mailed(connector);
+    peers.mail.outcome({ status: "Failed", error: { code: "EmailDropped", message: "Dropped" } });
+    await expect(resendPin(requestId, connector.context)).rejects.toMatchObject({
+      kind: "unavailable",
+      message: "The mail service could not deliver the PIN email: EmailDropped. A job tries again.",
+      retryAfterSeconds: 60,
+    });
+    expect((await connector.keyRow(requestId)).mail.resentAt).toHaveLength(1);
   });
 
-  it("ends when the mail service throttles, and leaves the other keys and their limits as they were", async () => {
+  it("names a key whose email the mail service has taken and not sent yet", async () => {
+    const connector = await testConnector(peers);
+    const { requestId } = await mailed(connector);
+    peers.mail.outcome({ runningPolls: 4 });
+    expect(await resendPin(requestId, connector.context)).toEqual({
+      sent: 0,
+      unsent: [{ keyId: "s-01-001", reason: "The mail service has accepted the email, and has not sent it yet." }],
+    });
+    expect((await connector.keyRow(requestId)).mail.resentAt).toHaveLength(1);
+  });
+
+  it("ends when the mail service throttles, names the keys whose email was not sent, and leaves those after it and their limits as they were", async () => {
     const connector = await testConnector(peers);
     const { requestId, to } = await mailed(connector, 3);
     const before = (await connector.load(requestId)).keys;
     peers.mail.resetRequests();
-    peers.mail.fail({ kind: "throttle", method: "POST", retryAfter: 600, times: 10 });
-    expect(await resendPin(requestId, connector.context)).toEqual({ sent: 0 });
-    expect(peers.mail.count("POST", /emails:send$/)).toBe(1);
-    const [first, ...others] = (await connector.load(requestId)).keys;
-    expect(first?.mail).toMatchObject({
+    const throttled = connector.anotherInstance({
+      ports: withPort("mailer", ({ status }) => ({
+        status: id => {
+          peers.mail.fail({ kind: "throttle", method: "POST", retryAfter: 600, times: 10 });
+          return status(id);
+        },
+      })),
+    });
+    const reason = "The mail service is temporarily unavailable.";
+    expect(await resendPin(requestId, throttled.context)).toEqual({
+      sent: 1,
+      unsent: [
+        { keyId: "s-02-001", reason: `${reason} A job tries again.` },
+        { keyId: "s-03-001", reason },
+      ],
+    });
+    expect(peers.mail.count("POST", /emails:send$/)).toBe(2);
+    const [first, second, third] = (await connector.load(requestId)).keys;
+    expect(first?.mail).toMatchObject({ state: "sent", number: 2, resentAt: [connector.now()] });
+    expect(second?.mail).toMatchObject({
       state: "due",
+      resentAt: [],
       retry: { notBefore: plus(connector.now(), seconds(600)) },
     });
-    expect(others).toEqual(before.slice(1));
-    expect(mailsTo(to)).toHaveLength(3);
+    expect(third).toEqual(before[2]);
+    expect(mailsTo(to)).toHaveLength(4);
   });
 
   it("calls the delivery service once for all keys of a shipment", async () => {
     const connector = await testConnector(peers);
     const { requestId } = await mailed(connector, 3);
     peers.delivery.resetRequests();
-    expect(await resendPin(requestId, connector.context)).toEqual({ sent: 3 });
+    expect(await resendPin(requestId, connector.context)).toEqual({ sent: 3, unsent: [] });
     expect(peers.delivery.count("GET", /^\/v1\/fpr\/shipments\//)).toBe(1);
   });
 
@@ -260,7 +350,10 @@ describe("resend-pin (specification section 4)", () => {
     for (let run = 0; run < 3; run++) await connector.runCredentials();
     expect(mailsTo(body.recipient.email)).toHaveLength(3);
     // Each key takes 40 seconds of 100.
-    expect(await resendPin(requestId, connector.context)).toEqual({ sent: 2 });
+    expect(await resendPin(requestId, connector.context)).toEqual({
+      sent: 2,
+      unsent: [{ keyId: "a-03", reason: "Timed out before all PINs were sent." }],
+    });
     expect(mailsTo(body.recipient.email)).toHaveLength(5);
     expect((await connector.keyRow(requestId, "a-03")).mail).toMatchObject({ state: "sent", number: 1 });
   });
@@ -271,7 +364,7 @@ describe("resend-pin (specification section 4)", () => {
     const { requestId } = await connector.order(body);
     await peers.rfpr.enroll(idAt(requestId));
     await connector.runJobs();
-    expect(await resendPin(requestId, connector.context, "shipped")).toEqual({ sent: 1 });
+    expect(await resendPin(requestId, connector.context, "shipped")).toEqual({ sent: 1, unsent: [] });
     expect((await connector.keyRow(requestId, "s-01-001")).mail.number).toBe(2);
     expect((await connector.keyRow(requestId, "a-01")).mail.number).toBe(1);
   });

@@ -387,12 +387,16 @@ describe("a PIN email to suppressed addresses", () => {
     const [key] = await madeKeys(one.shipmentId);
     connector.advance(days(13));
     expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 0, purged: 0 });
-    expect(await resendPin(requestId, connector.context)).toEqual({ sent: 0 });
+    await expect(resendPin(requestId, connector.context)).rejects.toMatchObject({
+      kind: "conflict",
+      message: /Correct the mailbox, then resend the PIN\.$/,
+      retryAfterSeconds: undefined,
+    });
     expect((await connector.keyRow(requestId)).mail).toMatchObject({ state: "given_up", number: 2 });
     peers.mail.suppressed.delete(to);
     connector.advance(days(13));
     expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 0, purged: 0 });
-    expect(await resendPin(requestId, connector.context)).toEqual({ sent: 1 });
+    expect(await resendPin(requestId, connector.context)).toEqual({ sent: 1, unsent: [] });
     expect(mailsTo(to)[0]?.text).toContain(key?.pin);
     expect(await errorMessage()).toBeUndefined();
     connector.advance(days(14));
