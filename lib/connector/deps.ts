@@ -11,7 +11,7 @@ import type { DeliveryService } from "./peers/delivery.ts";
 import type { PeerLimits } from "./peers/peer-limits.ts";
 import type { Rfpr } from "./peers/rfpr.ts";
 import type { pinMailLanguages } from "./settings.ts";
-import type { RequestEvents } from "./storage/request-events.table.ts";
+import type { RequestEvents } from "./storage/request-rows.table.ts";
 import type { RequestStore } from "./storage/requests.table.ts";
 
 /** What the operations of the connector depend on. */

@@ -43,7 +43,7 @@ export async function endUnregistered(
   event: "refused" | "expired" | "response_rejected",
   reason: string,
 ): Promise<KeyChange | undefined> {
-  if ((await compensateCredential(work, index)) === notCalled && work.mustStop) return undefined;
+  if ((await compensateCredential(work, index)) === notCalled && !work.canBegin) return undefined;
   return end(work, index, event, reason);
 }
 

@@ -37,7 +37,7 @@ export async function compensateEnded(work: KeyWork, polled: KeyChange): Promise
   for (const [index, { idpId, state }] of key.credentials.entries()) {
     if (state !== "processing" || !isTerminal(after[index]?.state ?? state)) continue;
     const failure = await compensateCredential(work, index);
-    if (failure === notCalled && (mayWait || work.mustStop)) return undefined;
+    if (failure === notCalled && (mayWait || !work.canBegin)) return undefined;
     if (failure instanceof PeerFailure && failure.isTransient && mayWait) {
       const lastError = `The enrollment has ended. What ${idpId} began for it will be removed when ${idpId} answers.`;
       return pollAgain(deps, { lastError, retryAfterSeconds: failure.retryAfterSeconds });

@@ -4,7 +4,7 @@ import { withLogFields } from "../../platform/log.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import { isSameList, listsOf, type RequestList, sortKeyOf } from "../model/request-lists.ts";
-import { isStaleRow } from "../runs/run.ts";
+import { canRemoveIndexRow } from "../runs/run.ts";
 import type { ListedEntry } from "../storage/lists.table.ts";
 
 export interface ListPage<T> {
@@ -106,6 +106,6 @@ const loadAll = (candidates: readonly Candidate[], deps: ConnectorDeps) =>
 /** Removes a stale entry of a list to which the request does not belong (C15). */
 async function removeIfStale(row: ListedEntry, loaded: LoadedRequest | undefined, deps: ConnectorDeps): Promise<void> {
   const isInList = loaded !== undefined && listsOf(loaded).some(list => isSameList(list, row.list));
-  if (!isInList && isStaleRow(row, { isOrphan: loaded === undefined }, deps))
+  if (!isInList && canRemoveIndexRow(row, { isOrphan: loaded === undefined }, deps))
     await deps.requests.removeStale(row, loaded);
 }

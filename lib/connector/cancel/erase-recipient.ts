@@ -7,7 +7,7 @@ import type { LoadedRequest } from "../model/loaded-request.ts";
 import { foldName, personList } from "../model/request-lists.ts";
 import { isTerminal, type RequestState } from "../model/states.ts";
 import { logAndContinue } from "../runs/queue.ts";
-import { isLeasedByAnother, isPastDeadline, isStaleRow, type Run, startRun } from "../runs/run.ts";
+import { canRemoveIndexRow, isLeasedByAnother, isPastDeadline, type Run, startRun } from "../runs/run.ts";
 import type { ListEntry } from "../storage/lists.table.ts";
 import { cancelRequest } from "./cancel-request.ts";
 import { removeRequest } from "./remove-request.ts";
@@ -81,7 +81,7 @@ async function eraseOne(
   const foundBy = personList(who.name);
   const loaded = await requests.load(entry.requestId);
   if (loaded === undefined) {
-    if (!dryRun && isStaleRow(entry, { isOrphan: true }, deps))
+    if (!dryRun && canRemoveIndexRow(entry, { isOrphan: true }, deps))
       await requests.removeStale({ ...entry, list: foundBy }, loaded);
     return undefined;
   }

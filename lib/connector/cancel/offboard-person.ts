@@ -11,7 +11,7 @@ import type { CredentialFilter } from "../model/revocation.ts";
 import type { SecurityKey } from "../model/security-key.ts";
 import { isTerminal } from "../model/states.ts";
 import { logAndContinue } from "../runs/queue.ts";
-import { isPastDeadline, isStaleRow, type Run, startRun } from "../runs/run.ts";
+import { canRemoveIndexRow, isPastDeadline, type Run, startRun } from "../runs/run.ts";
 import { cancelRequest } from "./cancel-request.ts";
 import { revokeSelected } from "./revoke-now.ts";
 
@@ -76,7 +76,7 @@ export async function offboardPerson(
     }
     const loaded = read.value;
     if (loaded === undefined) {
-      isUnread ||= !isStaleRow(entry, { isOrphan: true }, deps);
+      isUnread ||= !canRemoveIndexRow(entry, { isOrphan: true }, deps);
       continue;
     }
     const done = await withLogFields({ credentialRequestId: requestId }, async () =>

@@ -3,7 +3,7 @@ import { measure } from "../../platform/telemetry.ts";
 import { between, type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { firstAttempt, postpone } from "../model/retry.ts";
-import { isLeasedByAnother, isPastDeadline, isStaleRow, newLease, type Run } from "../runs/run.ts";
+import { canRemoveIndexRow, isLeasedByAnother, isPastDeadline, newLease, type Run } from "../runs/run.ts";
 import { cloudEventOf } from "./cloud-event.ts";
 import {
   type EventDelivery,
@@ -65,7 +65,7 @@ export async function deliverEvents(
   // Not their number: a backup that was made during a change may lack the row of its events.
   const last = loaded.events.at(-1)?.sequence ?? 0;
   for (const entry of entries.filter(({ first }) => first > last))
-    if (isStaleRow(entry, { isOrphan: last === 0 }, deps)) await events.removeStale(entry);
+    if (canRemoveIndexRow(entry, { isOrphan: last === 0 }, deps)) await events.removeStale(entry);
 
   const delivery = await sendOpen(requestId, loaded, sinkRun, deps);
   if (delivery === undefined) return;

@@ -6,7 +6,7 @@ import type { Log } from "../../platform/log.ts";
 import { confirmWrite, type Stored } from "../../platform/stored.ts";
 import type { Now } from "../../platform/time.ts";
 import type { CredentialRequest } from "../model/request.ts";
-import type { RequestEvents } from "../storage/request-events.table.ts";
+import type { RequestEvents } from "../storage/request-rows.table.ts";
 import { keyPrefix, requestRows, requestsTable } from "../storage/request-rows.table.ts";
 import {
   type EventDelivery,

@@ -13,7 +13,7 @@ export interface EventsReport {
   /** Deliveries that failed and are tried again. */
   readonly failed: number;
   readonly givenUp: number;
-  /** Requests that were deferred, because the time of the run was over, or the sink or storage did not answer. */
+  /** Requests whose events stay due: the run ended or stopped calling the sink before them, or storage did not answer. */
   readonly deferred: number;
 }
 
@@ -93,7 +93,7 @@ async function sendToSink(sink: EventSink, deps: EventDeps, signal: AbortSignal 
       }),
     );
     await Promise.all(visits);
-    // Runs in which all is well, and was, call no storage.
+    // Without a failed call, now or before, the stored state is right: it is not written at each run.
     if (sinkRun.lastFailure !== undefined || (counts.delivered > 0 && (state.failure?.attempts ?? 0) > 0))
       await recordCalls(number, { ...sinkRun, isAccepted: counts.delivered > 0 }, deps);
   } catch (error) {

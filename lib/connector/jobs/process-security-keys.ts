@@ -89,15 +89,15 @@ async function doDueWork(work: KeyWork): Promise<ReadonlySet<number>> {
     const change = polled && (await compensateEnded(work, polled));
     if (await work.finish(change, key => dueCredentials(key, run, deps).length > 0 || isMailDue(key)))
       for (const [index, { state }] of credentials.entries()) if (state === "processing") processed.add(index);
-    if (work.isLost) await removeResponsesIfDeleted(work.loaded.request.id, deps);
+    if (work.hasLostLease) await removeResponsesIfDeleted(work.loaded.request.id, deps);
   }
   const due = dueCredentials(work.key, run, deps);
   for (const { index, operation } of due) {
     const isMoreDue = (key: SecurityKey) => index !== due.at(-1)?.index || isMailDue(key);
-    const isDone = await work.finish(work.mustStop ? undefined : await operation(work, index), isMoreDue);
+    const isDone = await work.finish(work.canBegin ? await operation(work, index) : undefined, isMoreDue);
     if (isDone && operation === activateCredential) processed.add(index);
   }
-  if (isMailDue(work.key)) await work.finish(work.mustStop ? undefined : await sendPinMail(work));
+  if (isMailDue(work.key)) await work.finish(work.canBegin ? await sendPinMail(work) : undefined);
   return processed;
 }
 

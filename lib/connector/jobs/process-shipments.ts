@@ -6,7 +6,7 @@ import type { ConnectorDeps } from "../deps.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import { type Due, isSameDue } from "../model/request.ts";
 import { probeOtherShipments } from "../recovery/other-shipments.ts";
-import { continueAfterPauses, dueOf, forEachDue, logAndContinue } from "../runs/queue.ts";
+import { continueAfterPauses, forEachDue, logAndContinue, scheduledWork } from "../runs/queue.ts";
 import { isPastDeadline, type Run, startRun } from "../runs/run.ts";
 import { newKeyCounts, processSecurityKeys } from "./process-security-keys.ts";
 
@@ -91,7 +91,7 @@ function visits(
   const work = async (loaded: LoadedRequest): Promise<boolean> => {
     const result = await visit(loaded, run, deps);
     counts[result]++;
-    if (result === "missing") missing.set(loaded.request.id, dueOf(loaded, { queue }));
+    if (result === "missing") missing.set(loaded.request.id, scheduledWork(loaded, { queue }));
     return result === "deferred";
   };
   const isRefused = () => counts.unauthorized > 0;
@@ -103,7 +103,7 @@ function visits(
     visitDue: () =>
       forEachDue(queue, run, deps, work, {
         ...(queue === "track" && { until: deps.now() }),
-        stopped: isRefused,
+        shouldEnd: isRefused,
       }),
     /**
      * Counts the 404s once, also if several runs have polled the shipments at the same time: only while the same work
@@ -119,7 +119,7 @@ function visits(
         await withLogFields({ credentialRequestId: id }, async () => {
           try {
             const loaded = await deps.requests.load(id);
-            if (loaded !== undefined && isSameDue(dueOf(loaded, { queue }), due)) await count(loaded);
+            if (loaded !== undefined && isSameDue(scheduledWork(loaded, { queue }), due)) await count(loaded);
           } catch (error) {
             logAndContinue(error, { queue, run: run.owner }, deps);
           }

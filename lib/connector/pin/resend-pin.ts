@@ -147,7 +147,7 @@ async function resendEach(start: LoadedRequest, keyIds: readonly string[], run: 
   for (const keyId of keyIds) {
     const work = keyWork(loaded, keyId, run, deps);
     ends.push({ keyId, end: whyNotNow(work.key, run, deps) ?? (await resendOne(work)) });
-    loaded = work.isLost ? ((await deps.requests.load(start.request.id)) ?? loaded) : work.loaded;
+    loaded = work.hasLostLease ? ((await deps.requests.load(start.request.id)) ?? loaded) : work.loaded;
   }
   return ends;
 }

@@ -43,7 +43,7 @@ export async function sendPinMail(work: KeyWork): Promise<KeyChange | undefined>
     return sendLater("No PIN email was sent.", { leftOut: addresses.leftOut, mayBeSent: inDoubt }, deps);
   const peer = isOnSite(key) ? preRegistrationApi : deliveryService;
   const fetched = await work.read(peer, () => fetchPinResponse(loaded, key, deps));
-  if (fetched === notCalled && work.mustStop) return undefined;
+  if (fetched === notCalled && !work.canBegin) return undefined;
   const opened = await openPinResponse(loaded, key, fetched === notCalled ? undefined : fetched, deps);
   if ("pin" in opened) return deliver(work, { ...addresses, pin: opened.pin, inDoubt });
   if (fetched === notCalled) return undefined;

@@ -41,13 +41,13 @@ export type KeyWork = ReturnType<typeof keyWork>;
  */
 export function keyWork(start: LoadedRequest, keyId: string, run: Run, deps: ConnectorDeps) {
   let loaded = start;
-  let isLost = false;
+  let hasLostLease = false;
   let isDeferred = false;
-  /** Whether the present operation has stored an intent: then it is finished although the time of the run is over. */
-  let hasIntent = false;
+  /** Whether the operation has stored an intent. It is finished then, also after the deadline of the run. */
+  let hasStoredIntent = false;
 
   const inTurn = <T>(peer: string, work: () => Promise<T>) =>
-    takeTurn(peer, run, deps, work, () => hasIntent || !isPastDeadline(run, deps));
+    takeTurn(peer, run, deps, work, () => hasStoredIntent || !isPastDeadline(run, deps));
 
   return {
     run,
@@ -60,17 +60,17 @@ export function keyWork(start: LoadedRequest, keyId: string, run: Run, deps: Con
     get key() {
       return securityKeyOf(loaded, keyId);
     },
-    /** Whether another run or request has changed the key or has its lease: then no more is done. */
-    get isLost() {
-      return isLost;
+    /** Whether another writer has changed the key meanwhile, or a call could outlast the lease: no more is done then. */
+    get hasLostLease() {
+      return hasLostLease;
     },
     /** Whether an operation was deferred to a later run: its time was over, or it must not call a peer. */
     get isDeferred() {
       return isDeferred;
     },
-    /** Whether no other operation may begin, also not in place of one whose call was not made. */
-    get mustStop() {
-      return isLost || isPastDeadline(run, deps);
+    /** Whether the run may begin another operation on the key: it still has the key, and its time is not over. */
+    get canBegin() {
+      return !hasLostLease && !isPastDeadline(run, deps);
     },
 
     /** Makes a call in its turn that changes nothing at its peer. It needs no lease. */
@@ -93,11 +93,11 @@ export function keyWork(start: LoadedRequest, keyId: string, run: Run, deps: Con
         const saved = await deps.requests.save(loaded, { keys: [{ ...intent(securityKeyOf(loaded, keyId)), lease }] });
         const notAfter = plus(lease.until, -timeLimitMs);
         if (saved === undefined || deps.now() > notAfter) {
-          isLost = true;
+          hasLostLease = true;
           return notCalled;
         }
         loaded = saved;
-        hasIntent = true;
+        hasStoredIntent = true;
         return callAndRecord(peer, run, deps, () => make(notAfter), kind);
       }),
 
@@ -112,8 +112,8 @@ export function keyWork(start: LoadedRequest, keyId: string, run: Run, deps: Con
       change: KeyChange | undefined,
       isMoreDue: (key: SecurityKey) => boolean = () => false,
     ): Promise<boolean> {
-      hasIntent = false;
-      if (isLost) return false;
+      hasStoredIntent = false;
+      if (hasLostLease) return false;
       if (change === undefined) {
         isDeferred = true;
         return false;
@@ -132,7 +132,7 @@ export function keyWork(start: LoadedRequest, keyId: string, run: Run, deps: Con
         },
         deps,
       );
-      if (saved === undefined) isLost = true;
+      if (saved === undefined) hasLostLease = true;
       else loaded = saved;
       return saved !== undefined;
     },

@@ -6,7 +6,7 @@ import type { ConnectorDeps } from "../deps.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import type { Due } from "../model/request.ts";
 import type { DueEntry } from "../storage/due-index.table.ts";
-import { isDue, isPastDeadline, isStaleRow, mustDefer, type Run, takeEndOfPauses } from "./run.ts";
+import { canRemoveIndexRow, isDue, isPastDeadline, mustDefer, type Run, takeEndOfPauses } from "./run.ts";
 
 /** Work on the due items of a request. Returns whether it has deferred some to a later run. */
 type Work = (loaded: LoadedRequest, entries: readonly DueEntry[]) => Promise<boolean>;
@@ -21,9 +21,9 @@ const pageRows = 1000;
  * Works through a queue, oldest items first, several requests at once and each request by one worker. The failure of an
  * item is logged, and the item stays due. Unavailable storage ends the run and is thrown.
  * @param until only items that are due at or before this time; undefined for all
- * @param stopped called before each request; true ends the run
- * @returns the number of requests with work that was deferred, because the time of the run ended, it was stopped, or a
- * peer must not be called
+ * @param shouldEnd called before each request; true ends the work
+ * @returns the number of requests with work that was deferred, because the time of the run is over, `shouldEnd` has
+ * returned true, or a peer must not be called
  */
 export async function forEachDue(
   queue: Due["queue"],
@@ -32,12 +32,12 @@ export async function forEachDue(
   work: Work,
   {
     until = run.mode === "timer" ? deps.now() : undefined,
-    stopped = () => false,
-  }: { readonly until?: Instant | undefined; readonly stopped?: () => boolean } = {},
+    shouldEnd = () => false,
+  }: { readonly until?: Instant | undefined; readonly shouldEnd?: () => boolean } = {},
 ): Promise<number> {
   const deferred = new Set<string>();
   let failure: { readonly error: unknown } | undefined;
-  const hasEnded = () => failure !== undefined || stopped() || isPastDeadline(run, deps);
+  const hasEnded = () => failure !== undefined || shouldEnd() || isPastDeadline(run, deps);
   const workOn = async (requestId: string, rows: readonly DueEntry[]): Promise<void> => {
     const callable = rows.filter(({ peer }) => !hasEnded() && (peer === undefined || !mustDefer(peer, run, deps)));
     if (callable.length < rows.length) deferred.add(requestId);
@@ -117,21 +117,24 @@ export function logAndContinue(error: unknown, fields: Fields, { log }: Pick<Con
   log.error("work_failed", { ...fields, error });
 }
 
-/** Returns the work of a queue that is due on a request, or on one of its security keys. */
-export function dueOf(loaded: LoadedRequest, { queue, keyId }: Pick<DueEntry, "queue" | "keyId">): Due | undefined {
+/** Returns the next work of a request, or of one of its security keys, in a queue. It may be due later. */
+export function scheduledWork(
+  loaded: LoadedRequest,
+  { queue, keyId }: Pick<DueEntry, "queue" | "keyId">,
+): Due | undefined {
   if (keyId !== undefined) return loaded.keys.find(({ id }) => id === keyId)?.due;
   const { due, trackDue, replaceDue } = loaded.request;
   return queue === "track" ? trackDue : queue === "replace" ? replaceDue : due;
 }
 
 function pointsToDue(entry: DueEntry, loaded: LoadedRequest): boolean {
-  const due = dueOf(loaded, entry);
+  const due = scheduledWork(loaded, entry);
   return due !== undefined && due.queue === entry.queue && due.at === entry.at && due.peer === entry.peer;
 }
 
 /** Removes an index row that does not match its request, if it is stale. Returns whether it was. */
 async function sweep(entry: DueEntry, loaded: LoadedRequest | undefined, deps: ConnectorDeps): Promise<boolean> {
-  if (!isStaleRow(entry, { isOrphan: loaded === undefined }, deps)) return false;
+  if (!canRemoveIndexRow(entry, { isOrphan: loaded === undefined }, deps)) return false;
   await deps.requests.removeStale(entry, loaded);
   return true;
 }

@@ -181,11 +181,11 @@ function isFailureOfPeer(failure: PeerFailure | undefined): boolean {
 }
 
 /**
- * Returns whether an index row that does not match its request is old enough to be removed: the writer of a recent one
- * may be between the index row and the rows of the request.
- * @param options `isOrphan`: whether the index row points to no request
+ * Whether an index row that does not match its request can be removed. A recent one cannot: its writer writes the rows
+ * of the request after the index row, and may be between the two.
+ * @param options `isOrphan`: whether there is no such request
  */
-export const isStaleRow = (
+export const canRemoveIndexRow = (
   { writtenAt }: { readonly writtenAt: Instant },
   { isOrphan }: { readonly isOrphan: boolean },
   { now, intervals }: Pick<ConnectorDeps, "now" | "intervals">,

@@ -13,7 +13,7 @@ import { type DueEntry, dueEntries, dueRow, dueTable } from "./due-index.table.t
 import { dueItemsOf, formerRows, indexRowsOf, isDueRow, newRows } from "./index-rows.table.ts";
 import { indexWriter } from "./index-writer.table.ts";
 import { type ListedEntry, listRow, listsTable, requestLists } from "./lists.table.ts";
-import type { RequestEvents } from "./request-events.table.ts";
+import type { RequestEvents } from "./request-rows.table.ts";
 import { requestRows, requestsTable } from "./request-rows.table.ts";
 import { shipmentRecords } from "./shipment-records.table.ts";
 

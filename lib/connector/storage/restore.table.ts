@@ -14,7 +14,7 @@ import type { CredentialRequest } from "../model/request.ts";
 import { firstAttempt } from "../model/retry.ts";
 import { queueOf, type SecurityKey } from "../model/security-key.ts";
 import { isTerminal, startRequest } from "../model/states.ts";
-import type { RequestEvents } from "./request-events.table.ts";
+import type { RequestEvents } from "./request-rows.table.ts";
 import { requestIn, requestsTable } from "./request-rows.table.ts";
 import type { RequestStore } from "./requests.table.ts";
 
