@@ -101,12 +101,6 @@ describe("docs/integrate.md", () => {
       /^(\S+ complete\n){2}404\n$/,
     );
   });
-
-  it("does the same in Node.js", async () => {
-    expect(await run(process.execPath, "guide.mjs", programOf("docs/integrate.md", "js"))).toBe(
-      "radia complete\nvint complete\ntim complete\nseveral pages\n400 recipient.email\n",
-    );
-  });
 });
 
 describe("docs/sign-in.md", () => {
