@@ -43,6 +43,23 @@ export interface ImportKind<A extends CommonArguments, T> {
   readonly columns: ReportColumns<T>;
 }
 
+/** Runs `npm run import-…` in this process. @param script its name */
+export async function runImportScript<A extends CommonArguments, T>(
+  kind: ImportKind<A, T>,
+  script: string,
+): Promise<void> {
+  // A reader such as `head` may close the pipe early. That does not stop the import.
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
+  // Paths are relative to the directory in which npm was called; npm runs scripts in the package's directory.
+  if (process.env.npm_lifecycle_event === script) process.chdir(process.env.INIT_CWD ?? ".");
+  process.exitCode = await runImportCommand(kind, process.argv.slice(2), {
+    environment: process.env,
+    stdout: process.stdout,
+    stderr: process.stderr,
+    now: () => performance.now(),
+  });
+}
+
 /** Imports what the files of a command line describe (A18, A25, G13). Returns the exit code. */
 export async function runImportCommand<A extends CommonArguments, T>(
   kind: ImportKind<A, T>,

@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Fault } from "../../lib/platform/fault.ts";
+import type { ApiHost } from "../console/api.ts";
 import { recordHost } from "../console/recording/record-host.ts";
 import { readAllSettings } from "../deploy/read-all-settings.ts";
 import { hostSettings } from "../generate/settings-files.ts";
@@ -31,7 +32,7 @@ interface Start {
 
 /** Starts a system, or a further host of one, until the process is asked to stop. */
 export async function runSystem(start: Start): Promise<void> {
-  const { port, directory, isEphemeral, host, storage } = start;
+  const { port, directory, mode, isEphemeral, host, storage } = start;
   const { ports, taken } = await choosePorts(port);
   const system = await (storage === undefined
     ? startSystem(directory, isEphemeral ? undefined : directory, {
@@ -39,13 +40,45 @@ export async function runSystem(start: Start): Promise<void> {
         eventSinkUrls: process.env.EVENT_SINK_URLS?.trim() ?? "",
       })
     : joinRunning(storage));
-  const notes = storage === undefined ? portNotes(taken) : [];
   try {
-    stopOnce(await servers[host](system, start, notes));
+    const served = await hosts[host](system, start);
+    system.console?.hostIs(served.url, served);
+    const { url, masterKey = "", settingsPath } = served;
+    const facts: Facts = {
+      host: url,
+      tokens: system.tokens,
+      secrets: { eventSinks: [...system.secrets.eventSinks] },
+      storage: system.connectionString,
+      peers: system.peerUrls,
+      ...(system.console && { console: system.console.url }),
+      pid: process.pid,
+      masterKey,
+    };
+    const path = await writeFacts(directory, facts);
+    const notes = [...(storage === undefined ? portNotes(taken) : []), ...served.notes];
+    const options = { readyMs: performance.now(), path, notes };
+    const text = settingsPath === undefined ? banner(facts, options) : peersBanner(facts, { ...options, settingsPath });
+    // In a pipe, stdout has the JSON lines of the log only.
+    (mode === "json" ? process.stderr : process.stdout).write(`${text}\n`);
+    stopOnce(async () => {
+      await served.stop();
+      await system.close();
+      removeFacts(path);
+    });
   } catch (error) {
     await system.close();
     throw error;
   }
+}
+
+/** The host of a system. */
+interface ServedHost extends Omit<ApiHost, "address"> {
+  readonly url: string;
+  /** Sentences about what differs from a usual start. */
+  readonly notes: readonly string[];
+  /** The settings for a host that another program starts. */
+  readonly settingsPath?: string;
+  stop(): Promise<void>;
 }
 
 function portNotes(taken: readonly TakenPort[]): readonly string[] {
@@ -61,12 +94,8 @@ function joinRunning(connectionString: string): Promise<System> {
   });
 }
 
-/** Runs the host of the system, and reports it to people and programs. Returns what stops both. */
-async function serveHost(
-  system: System,
-  { port, directory, mode, log }: Start,
-  notes: readonly string[],
-): Promise<() => Promise<void>> {
+/** Runs the host in this process. */
+async function startLocalHost(system: System, { port, log }: Start): Promise<ServedHost> {
   const differing = fillEnvironment(system.settings);
   readAllSettings(process.env);
   const core = installFunctionsCore();
@@ -79,28 +108,15 @@ async function serveHost(
     log: (level, _, message) => (level === "error" ? console.error(message) : undefined),
     observe: log.observe,
   });
-  system.console?.hostIs(host.url, host);
-  const facts = factsOf(system, host);
-  const path = await writeFacts(directory, facts);
-  const all = [...notes, ...settingsNotes(differing)];
-  report(banner(facts, { readyMs: performance.now(), path, notes: all }), mode);
-  return async () => {
-    await host.stop();
-    await system.close();
-    removeFacts(path);
-  };
+  return { ...host, notes: settingsNotes(differing) };
 }
 
-/** As `serveHost`, on Azure's host in a process of its own. */
-async function serveAzureHost(
-  system: System,
-  { port, directory, mode, log, storage }: Start,
-  notes: readonly string[],
-): Promise<() => Promise<void>> {
+/** Runs Azure's host in a process of its own. */
+async function startOnAzureHost(system: System, { port, directory, log, storage }: Start): Promise<ServedHost> {
   const { runAzureHost } = await import("./azure-host.ts");
   const differing = fillEnvironment(system.settings);
   readAllSettings(process.env);
-  const host = await runAzureHost({
+  const { url, masterKey, logPath, gone, stop } = await runAzureHost({
     directory,
     port,
     folder: storage === undefined ? "azure-host" : `azure-host.${process.pid}`,
@@ -112,64 +128,32 @@ async function serveAzureHost(
     },
   });
   let isStopping = false;
-  host.gone().then(() => {
+  gone().then(() => {
     if (isStopping) return;
-    console.error(`Azure's Functions host has ended. Its log: ${host.logPath}`);
+    console.error(`Azure's Functions host has ended. Its log: ${logPath}`);
     process.exit(1);
   });
-  system.console?.hostIs(host.url, { masterKey: host.masterKey });
-  const facts = factsOf(system, host);
-  const path = await writeFacts(directory, facts);
-  const own = [`The host is Azure's Functions host. Its log: ${host.logPath}`, ...settingsNotes(differing)];
-  report(banner(facts, { readyMs: performance.now(), path, notes: [...notes, ...own] }), mode);
-  return async () => {
-    isStopping = true;
-    await host.stop();
-    await system.close();
-    removeFacts(path);
+  return {
+    url,
+    masterKey,
+    notes: [`The host is Azure's Functions host. Its log: ${logPath}`, ...settingsNotes(differing)],
+    stop: () => {
+      isStopping = true;
+      return stop();
+    },
   };
 }
 
-/** Writes the settings for a host that another program starts. Returns what stops the system. */
-async function servePeers(
-  system: System,
-  { port, directory, mode }: Start,
-  notes: readonly string[],
-): Promise<() => Promise<void>> {
+/** Writes the settings for a host that another program starts. */
+async function expectHost(system: System, { port, directory }: Start): Promise<ServedHost> {
   const Values = { ...hostSettings, ...system.settings, AzureWebJobsStorage: system.connectionString };
   const settingsPath = join(directory, "local.settings.json");
-  const url = `http://127.0.0.1:${port}`;
-  system.console?.hostIs(url);
   const file = { IsEncrypted: false, Host: { LocalHttpPort: port }, Values };
   writeFileSync(settingsPath, `${JSON.stringify(file, undefined, 2)}\n`, { mode: 0o600 });
-  const facts = factsOf(system, { url, masterKey: "" });
-  const path = await writeFacts(directory, facts);
-  report(peersBanner(facts, { readyMs: performance.now(), path, notes, settingsPath }), mode);
-  return async () => {
-    await system.close();
-    removeFacts(path);
-  };
-}
-
-function factsOf(system: System, host: { readonly url: string; readonly masterKey: string }): Facts {
-  return {
-    host: host.url,
-    tokens: system.tokens,
-    secrets: { eventSinks: [...system.secrets.eventSinks] },
-    storage: system.connectionString,
-    peers: system.peerUrls,
-    ...(system.console && { console: system.console.url }),
-    pid: process.pid,
-    masterKey: host.masterKey,
-  };
+  return { url: `http://127.0.0.1:${port}`, notes: [], settingsPath, stop: async () => {} };
 }
 
 const settingsNotes = (differing: readonly string[]): readonly string[] =>
   differing.length === 0 ? [] : [`Note: your settings replace those of the local system: ${differing.join(", ")}.`];
 
-const servers = { local: serveHost, func: serveAzureHost, none: servePeers } as const;
-
-/** In a pipe, stdout has the JSON lines of the log only. */
-function report(text: string, mode: LogMode): void {
-  (mode === "json" ? process.stderr : process.stdout).write(`${text}\n`);
-}
+const hosts = { local: startLocalHost, func: startOnAzureHost, none: expectHost } as const;
