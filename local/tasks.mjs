@@ -36,7 +36,7 @@ const steps = {
 const helpOfTask = {
   openapi:
     "Writes the OpenAPI documents in docs/openapi/ from the endpoints, and docs/asyncapi.json from the schemas of events. With --http: the calls of each API for the REST client of an editor in .local/http, for the system that runs.",
-  settings: "Writes docs/settings.md, docs/states.md, local.settings.sample.json and the lists of settings in infra/.",
+  settings: "Writes docs/settings.md, local.settings.sample.json and the lists of settings in infra/.",
   audit:
     "Looks for known vulnerabilities and unusual licences of deployed packages. The exit code is 0 for none, 1 for a finding,\n2 if the registry gives no audit report.",
   format: "Corrects the format and the order of imports of every file, and reports what the linter cannot correct.",

@@ -1,9 +1,8 @@
-// Development tool: writes the files that describe settings and states.
+// Development tool: writes the files that describe settings.
 import { writeFileSync } from "node:fs";
 import { settingsFiles } from "./settings-files.ts";
-import { statesFile } from "./states-file.ts";
 
-for (const [path, text] of Object.entries({ ...settingsFiles(), ...statesFile() })) {
+for (const [path, text] of Object.entries(settingsFiles())) {
   writeFileSync(path, text);
   console.log(path);
 }
