@@ -96,8 +96,8 @@ function findIllFormed(value: unknown, at: readonly PropertyKey[] = []): readonl
 }
 
 /** The longest valid request of the connector has about 1,000 values. */
-export const maxJsonValues = 10_000;
-export const maxJsonDepth = 64;
+const maxJsonValues = 10_000;
+const maxJsonDepth = 64;
 
 const quote = '"'.charCodeAt(0);
 const backslash = "\\".charCodeAt(0);
