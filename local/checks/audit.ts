@@ -6,19 +6,20 @@ import { readAudit, unusualLicences } from "./audit-report.ts";
 
 const licences = unusualLicences(readFileSync("package-lock.json", "utf8"));
 for (const sentence of licences) console.log(sentence);
-const { stdout } = spawnSync("npm", ["audit", "--omit=dev", "--json", "--fetch-retries=0", "--fetch-timeout=20000"], {
-  encoding: "utf8",
-  stdio: ["ignore", "pipe", "ignore"],
-  shell: process.platform === "win32",
-  maxBuffer: 64 * 1024 * 1024,
-});
-const audit = readAudit(stdout ?? "");
-if ("unavailable" in audit) {
-  console.error(`Vulnerabilities: not checked. The registry gives no audit report: ${audit.unavailable}`);
+const audit = (output: "pipe" | "inherit", ...more: readonly string[]): string =>
+  spawnSync("npm", ["audit", "--omit=dev", "--fetch-retries=0", "--fetch-timeout=20000", ...more], {
+    encoding: "utf8",
+    stdio: ["ignore", output, "ignore"],
+    shell: process.platform === "win32",
+    maxBuffer: 64 * 1024 * 1024,
+  }).stdout ?? "";
+const result = readAudit(audit("pipe", "--json"));
+if ("unavailable" in result) {
+  console.error(`Vulnerabilities: not checked. The registry gives no audit report: ${result.unavailable}`);
   console.error("Run `npm run audit` where npm's own registry can be reached.");
   process.exitCode = licences.length > 0 ? 1 : 2;
 } else {
-  for (const sentence of audit.findings) console.log(sentence);
-  console.log(`Vulnerabilities: ${audit.findings.length}. Licences to read: ${licences.length}.`);
-  process.exitCode = audit.findings.length + licences.length > 0 ? 1 : 0;
+  if (result.vulnerable > 0) audit("inherit");
+  console.log(`Vulnerabilities: ${result.vulnerable}. Licences to read: ${licences.length}.`);
+  process.exitCode = result.vulnerable + licences.length > 0 ? 1 : 0;
 }

@@ -1,29 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { readAudit, unusualLicences } from "../../../local/checks/audit-report.ts";
 
-const vulnerable = {
-  severity: "high",
-  range: "<1.2.3",
-  via: [{ title: "Reads too much", url: "https://example.com/a" }, "inner"],
-  fixAvailable: { name: "outer", version: "2.0.0" },
-};
-
 describe("npm run audit", () => {
-  it("lists every vulnerable package with its severity and the version that fixes it", () => {
-    const output = JSON.stringify({
-      auditReportVersion: 2,
-      vulnerabilities: { outer: vulnerable, other: { ...vulnerable, via: [], fixAvailable: false } },
-    });
-    expect(readAudit(output)).toEqual({
-      findings: [
-        "high: outer <1.2.3: Reads too much https://example.com/a; by inner (mended by outer 2.0.0)",
-        "high: other <1.2.3:  (no mend named)",
-      ],
-    });
-  });
-
-  it("finds nothing in a report without vulnerabilities", () => {
-    expect(readAudit('{"auditReportVersion":2,"vulnerabilities":{}}')).toEqual({ findings: [] });
+  it("counts the vulnerable packages of a report", () => {
+    expect(readAudit('{"vulnerabilities":{"outer":{},"inner":{}}}')).toEqual({ vulnerable: 2 });
+    expect(readAudit('{"vulnerabilities":{}}')).toEqual({ vulnerable: 0 });
   });
 
   it.each([
