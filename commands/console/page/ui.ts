@@ -140,39 +140,29 @@ export const Table = ({ caption, columns, rows, empty }: TableProps) =>
         </tbody>
       </table>`;
 
-const tones: Readonly<Record<string, string>> = {
-  ...Object.fromEntries(
-    [
-      "complete",
-      "active",
-      "enabled",
-      "served",
-      "healthy",
-      "valid",
-      "completed",
-      "imported",
-      "Shipped",
-      "delivered",
-    ].map(state => [state, "good"]),
-  ),
-  ...Object.fromEntries(
-    ["partial", "activation_pending", "stopped", "paused", "present", "revoking", "unknown"].map(state => [
-      state,
-      "warn",
-    ]),
-  ),
-  ...Object.fromEntries(
-    ["failed", "not valid", "refused", "not healthy", "given_up", "lost", "exception", "revoke_failed"].map(state => [
-      state,
-      "bad",
-    ]),
-  ),
-  ...Object.fromEntries(["not served", "cancelled", "disabled", "revoked"].map(state => [state, "off"])),
+const statesByTone: Readonly<Record<string, readonly string[]>> = {
+  good: [
+    "complete",
+    "active",
+    "enabled",
+    "served",
+    "healthy",
+    "valid",
+    "completed",
+    "imported",
+    "Shipped",
+    "delivered",
+  ],
+  warn: ["partial", "activation_pending", "stopped", "paused", "present", "revoking", "unknown"],
+  bad: ["failed", "not valid", "refused", "not healthy", "given_up", "lost", "exception", "revoke_failed"],
+  off: ["not served", "cancelled", "disabled", "revoked"],
 };
+const toneOf = (state: string): string =>
+  Object.keys(statesByTone).find(tone => statesByTone[tone]?.includes(state)) ?? "calm";
 
 /** A state as a word with a colour. */
 export const Badge = ({ state }: { state: unknown }) =>
-  html`<span class=${`badge ${tones[String(state)] ?? "calm"}`}>${String(state)}</span>`;
+  html`<span class=${`badge ${toneOf(String(state))}`}>${String(state)}</span>`;
 
 /** An id, a token or a code; nothing if it is absent. */
 export const code = (text: unknown) =>

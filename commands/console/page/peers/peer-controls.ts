@@ -15,14 +15,10 @@ const number = (name: string, label: string, value: number, min = 0) =>
 const typed = (values: Values): object =>
   Object.fromEntries(Object.entries(values).map(([name, text]) => [name, /^\d+$/.test(text) ? Number(text) : text]));
 
+type Post = readonly [label: string, path: string, body: object];
+
 /** Buttons that each post a body to a control. */
-const Posts = ({
-  peer,
-  posts,
-}: {
-  peer: string;
-  posts: readonly (readonly [label: string, path: string, body: object])[];
-}) =>
+const Posts = ({ peer, posts }: { peer: string; posts: readonly Post[] }) =>
   html`<div class="buttons">${posts.map(([label, path, body]) => html`<${Button} label=${label} run=${() => steer(peer, "POST", path, body)} />`)}</div>`;
 
 function DeliveryControls({ choices }: ControlsProps) {
@@ -88,15 +84,12 @@ interface Registration {
   readonly displayName: string;
 }
 
-/** The settings of each simulated identity provider. */
+/** The settings that only this simulated identity provider has. */
 const idpFields: Readonly<Record<string, (choices: Choices) => unknown>> = {
-  entra: () => html`${number("expiresIn", "Access token lifetime, in seconds", 3600)}
-    ${number("grantedMinutes", "Longest challenge, in minutes", 43_200, 5)}`,
-  pingone: ({ pingBytes }) => html`${number("expiresIn", "Access token lifetime, in seconds", 3600)}
-    ${number("maxDevices", "Keys a user may have", 5)}
+  entra: () => number("grantedMinutes", "Longest challenge, in minutes", 43_200, 5),
+  pingone: ({ pingBytes }) => html`${number("maxDevices", "Keys a user may have", 5)}
     <${Field} name="bytes" label="Bytes of creation options are" options=${pingBytes} />`,
-  aic: ({ aicForms }) => html`${number("expiresIn", "Access token lifetime, in seconds", 3600)}
-    ${number("maxDevices", "Keys a user may have", 100)}
+  aic: ({ aicForms }) => html`${number("maxDevices", "Keys a user may have", 100)}
     <${Field} name="form" label="The journey returns options as" options=${aicForms} />
     ${number("journeySeconds", "A journey lasts, in seconds", 14 * 86_400, 1)}`,
 };
@@ -121,7 +114,10 @@ function IdpControls({ name, choices }: ControlsProps) {
         </div>
       <//>
       <${Form} label="Set the tenant" send=${(values: Values) => steer(name, "POST", "settings", typed(values))}>
-        <div class="grid">${idpFields[name]?.(choices)}</div>
+        <div class="grid">
+          ${number("expiresIn", "Access token lifetime, in seconds", 3600)}
+          ${idpFields[name]?.(choices)}
+        </div>
       <//>
       <${Posts} peer=${name} posts=${[
         ["Expire all challenges", "expire-challenges", {}],
@@ -152,7 +148,6 @@ const MailControls = ({ choices: { mailOutcomes } }: ControlsProps) => html`<${C
 
 interface ReceivedEvent {
   readonly at: number;
-  readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
