@@ -1,5 +1,5 @@
 import { responseBlobs } from "../../../lib/connector/collect/responses.blob.ts";
-import { shippedChallengeMs } from "../../../lib/connector/create/check-challenge.ts";
+import { shippedChallengeMs } from "../../../lib/connector/create/ask-idps.ts";
 import { claimStore } from "../../../lib/connector/create/claims.table.ts";
 import { noSink, sinkSecretName } from "../../../lib/connector/event-settings.ts";
 import { connectEventSink, type EventSink } from "../../../lib/connector/events/event-sink.ts";

@@ -1,17 +1,22 @@
+import pLimit from "p-limit";
 import { Fault, invalidRequest } from "../../platform/fault.ts";
 import { PeerFailure } from "../../platform/peer-failure.ts";
-import { plus } from "../../platform/time.ts";
+import { instant, minutes, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { internalFault, peerFault, tooLateFault } from "../faults.ts";
 import type { Idp } from "../idp/contract.ts";
 import { optionsRequestOf, unusableOptions } from "../idp/creation-options.ts";
+import type { Clock, Intervals } from "../model/intervals.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
+import { isOnSite, type SecurityKey } from "../model/security-key.ts";
+import type { Challenge } from "../model/webauthn.ts";
 import { isNoToken } from "../peers/access-token.ts";
 import type { OptionsResponses } from "../recovery/compensate.ts";
-import { challengeProblem, endsBeforePoll, isShortened } from "./check-challenge.ts";
 import { notConfigured } from "./check-request.ts";
 import type { RequestDraft } from "./draft.ts";
-import { forEachLimited } from "./for-each-limited.ts";
+
+/** Clocks differ, and an IdP may round its time. */
+const toleranceMs = minutes(5);
 
 /**
  * Asks the IdP of each credential for creation options, with limited concurrency. Starts no further calls after the
@@ -54,8 +59,13 @@ export async function askIdps(
     // An unusable challenge is kept too: its IdP state is needed to compensate the registration.
     responses.set(credential, challenge);
     const { expiresAt, askedExpiry } = challenge;
-    if (isShortened(challenge)) warn("challenge_shortened", idp, { expiresAt, askedExpiry });
-    if (endsBeforePoll(challenge, key, deps)) warn("challenge_before_poll", idp, { expiresAt });
+    if (expiresAt !== undefined) {
+      if (askedExpiry !== undefined && expiresAt.getTime() < askedExpiry.getTime() - toleranceMs)
+        warn("challenge_shortened", idp, { expiresAt, askedExpiry });
+      // Only a call of process-credential-requests activates it in time.
+      const firstPoll = plus(now(), intervals.enrollmentPoll.minMs);
+      if (isOnSite(key) && instant(expiresAt.getTime()) <= firstPoll) warn("challenge_before_poll", idp, { expiresAt });
+    }
     const problem = challengeProblem(challenge, key, idp, deps);
     if (problem === undefined) return;
     warn("idp_options_refused", idp, { detail: problem });
@@ -87,3 +97,50 @@ const concernsCredential = (failure: PeerFailure): boolean =>
   failure.kind === "refused" ||
   failure.kind === "missing" ||
   (failure.status === 403 && failure.code !== undefined && !isNoToken(failure));
+
+/**
+ * The time from an order to the first poll that can find its security keys programmed. A challenge that ends earlier is
+ * of no use for them: the keys would be shipped, and their credentials never activated (C6).
+ */
+export const shippedChallengeMs = ({ shipmentPoll, productionMs }: Pick<Intervals, "shipmentPoll" | "productionMs">) =>
+  shipmentPoll.minMs + productionMs;
+
+/**
+ * Returns why a challenge cannot lead to an active credential on a security key, and what to change, as a sentence for
+ * the caller; undefined if it can. An authenticator on site only needs a challenge that has not ended: its enrollment
+ * may follow at once, and a call of process-credential-requests activates it without waiting for the first poll.
+ */
+export function challengeProblem(
+  { options, expiresAt }: Challenge,
+  key: Pick<SecurityKey, "provisioning">,
+  { id, longerChallengesHint }: Pick<Idp, "id" | "longerChallengesHint">,
+  { now, intervals }: Clock,
+): string | undefined {
+  const peer = `identity provider ${id}`;
+  const selection = options.authenticatorSelection?.authenticatorAttachment;
+  if (!isOnSite(key) && selection === "platform")
+    return `The ${peer} asks for a platform authenticator (authenticatorSelection.authenticatorAttachment), which no shipped security key is. Allow cross-platform authenticators in its policy.`;
+  if (expiresAt === undefined) return undefined;
+  const neededUntil = isOnSite(key) ? now() : plus(now(), shippedChallengeMs(intervals));
+  if (instant(expiresAt.getTime()) > neededUntil) return undefined;
+  const reason = isOnSite(key)
+    ? "and is over already: compare the clocks"
+    : `before a shipped security key can be programmed (${neededUntil})`;
+  return `The challenge of the ${peer} ends at ${expiresAt.toISOString()}, ${reason}. ${longerChallengesHint}`;
+}
+
+/**
+ * Does `work` for each item, at most `concurrency` at once. After a failure it starts no more, waits for the end of the
+ * others and throws the first failure.
+ */
+export async function forEachLimited<T>(
+  items: readonly T[],
+  concurrency: number,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  const failures: unknown[] = [];
+  await pLimit(concurrency).map(items, async item => {
+    if (failures.length === 0) await work(item).catch((error: unknown) => failures.push(error));
+  });
+  if (failures.length > 0) throw failures[0];
+}

@@ -4,8 +4,8 @@ import { Fault, type Problem } from "../../platform/fault.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { Idp } from "../idp/contract.ts";
 import { notChecked, refusal, type UserProblem, userWarning } from "../idp/user-check.ts";
-import { idpFault } from "./ask-idps.ts";
-import { challengeProblem, tooManyCredentials } from "./check-challenge.ts";
+import type { Challenge } from "../model/webauthn.ts";
+import { challengeProblem, idpFault } from "./ask-idps.ts";
 import { checkReplacedKey, deliveryLimitViolations, requestProblems } from "./check-request.ts";
 import { checkUser, usersOf } from "./check-users.ts";
 import type { RequestDraft } from "./draft.ts";
@@ -79,4 +79,19 @@ async function checkAtIdp(
     ...(tooMany ? [userWarning("many_credentials", tooMany)] : []),
     ...(unsuitable ? [refusal("challenge_unsuitable", `cannot get a usable challenge: ${unsuitable}`)] : []),
   ];
+}
+
+/**
+ * Returns that a user would have more credentials than the IdP's vendor recommends, as the rest of a sentence that
+ * begins with the user; undefined if not. The creation options list the credentials that exist.
+ * @param newCredentials how many the request orders for the user
+ */
+function tooManyCredentials(
+  { options }: Challenge,
+  { recommendedCredentials }: Pick<Idp, "recommendedCredentials">,
+  newCredentials: number,
+): string | undefined {
+  const existing = options.excludeCredentials?.length ?? 0;
+  if (recommendedCredentials === undefined || existing + newCredentials <= recommendedCredentials) return undefined;
+  return `has ${existing} passkeys and would get ${newCredentials} more, but should have at most ${recommendedCredentials}: delete those that are no longer used`;
 }

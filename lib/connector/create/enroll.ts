@@ -10,8 +10,8 @@ import type { CredentialRequest } from "../model/request.ts";
 import { displayName, enrollmentId, isOnSite, itemIndex, type SecurityKey } from "../model/security-key.ts";
 import { startRequest } from "../model/states.ts";
 import { type AuthenticatorOrder, requireRfpr } from "../peers/rfpr.ts";
+import { forEachLimited } from "./ask-idps.ts";
 import type { CreatedIds } from "./draft.ts";
-import { forEachLimited } from "./for-each-limited.ts";
 import type { EncryptedRequests } from "./prepare-request.ts";
 
 /** Gets a token for the pre-registration API before any other call. Throws Fault `internal`. */

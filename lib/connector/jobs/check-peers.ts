@@ -1,5 +1,5 @@
 import { PeerFailure } from "../../platform/peer-failure.ts";
-import { challengeProblem } from "../create/check-challenge.ts";
+import { challengeProblem } from "../create/ask-idps.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { Idp } from "../idp/contract.ts";
 import { unchecked } from "../idp/user-check.ts";
