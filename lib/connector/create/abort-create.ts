@@ -1,8 +1,6 @@
 import { toResult } from "../../platform/async.ts";
-import { Fault, isUnavailable } from "../../platform/fault.ts";
-import { plus } from "../../platform/time.ts";
+import { Fault } from "../../platform/fault.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { storageFault, tooLateFault } from "../faults.ts";
 import type { Changes, LoadedRequest } from "../model/loaded-request.ts";
 import type { SecurityKey } from "../model/security-key.ts";
 import { compensate, type OptionsResponses } from "../recovery/compensate.ts";
@@ -66,24 +64,4 @@ async function withIdpStates(
     return { ...credential, idpState: await seal(challenge.idpState, context, sealer) };
   });
   return { ...key, credentials: await Promise.all(credentials) };
-}
-
-/**
- * Saves a request from its create handler before the order. Throws Fault `unavailable` if the create took too long, if
- * the job has taken the request over, or if storage is not responding.
- * @param options as for `RequestStore.save`
- */
-export async function saveFromHandler(
-  loaded: LoadedRequest,
-  changes: Changes,
-  { requests, now, intervals }: Pick<ConnectorDeps, "requests" | "now" | "intervals">,
-  options?: Parameters<ConnectorDeps["requests"]["save"]>[2],
-): Promise<LoadedRequest> {
-  const isInTime = now() <= plus(loaded.request.createdAt, intervals.createMs);
-  if (!isInTime) throw tooLateFault();
-  const saved = await requests.save(loaded, changes, options).catch((error: unknown) => {
-    throw isUnavailable(error) ? storageFault(error) : error;
-  });
-  if (saved === undefined) throw tooLateFault();
-  return saved;
 }

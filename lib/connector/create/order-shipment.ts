@@ -1,9 +1,9 @@
 import { toResult } from "../../platform/async.ts";
-import type { Fault } from "../../platform/fault.ts";
+import { type Fault, isUnavailable } from "../../platform/fault.ts";
 import { PeerFailure } from "../../platform/peer-failure.ts";
 import { type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { orderFault, storageFault, unconfirmedMessage, unreconciledFault } from "../faults.ts";
+import { orderFault, storageFault, tooLateFault, unconfirmedMessage, unreconciledFault } from "../faults.ts";
 import type { Changes, LoadedRequest } from "../model/loaded-request.ts";
 import { withPollDue } from "../model/next-due.ts";
 import { deliveryService } from "../model/peer-names.ts";
@@ -11,9 +11,29 @@ import { type CredentialRequest, type Delivery, type Shipment, shipmentIdOf } fr
 import { referenceOf, shippedItems } from "../model/shipment.ts";
 import type { DeliveryOrder } from "../peers/delivery-wire.ts";
 import { saveChanges } from "../runs/change-request.ts";
-import { abortCreate, saveFromHandler } from "./abort-create.ts";
+import { abortCreate } from "./abort-create.ts";
 import type { CreatedIds } from "./draft.ts";
 import type { EncryptedRequests } from "./prepare-request.ts";
+
+/**
+ * Saves a request from its create handler before the order. Throws Fault `unavailable` if the create took too long, if
+ * the job has taken the request over, or if storage is not responding.
+ * @param options as for `RequestStore.save`
+ */
+export async function saveFromHandler(
+  loaded: LoadedRequest,
+  changes: Changes,
+  { requests, now, intervals }: Pick<ConnectorDeps, "requests" | "now" | "intervals">,
+  options?: Parameters<ConnectorDeps["requests"]["save"]>[2],
+): Promise<LoadedRequest> {
+  const isInTime = now() <= plus(loaded.request.createdAt, intervals.createMs);
+  if (!isInTime) throw tooLateFault();
+  const saved = await requests.save(loaded, changes, options).catch((error: unknown) => {
+    throw isUnavailable(error) ? storageFault(error) : error;
+  });
+  if (saved === undefined) throw tooLateFault();
+  return saved;
+}
 
 /**
  * Writes the order intent, together with the sealed keys and IdP states. From then on the order may exist (C6). Throws

@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
-import { type RequestDraft, receivedRequest } from "../../../../lib/connector/create/draft.ts";
+import { receivedRequest } from "../../../../lib/connector/create/create-request.ts";
+import type { RequestDraft } from "../../../../lib/connector/create/draft.ts";
 import { fixedIntervals } from "../../../../lib/connector/model/intervals.ts";
 import { withoutHiddenCharacters } from "../../../../lib/platform/text.ts";
 import { instant } from "../../../../lib/platform/time.ts";

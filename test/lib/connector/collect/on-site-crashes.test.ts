@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createBodyV2 } from "../../../../lib/connector/api/body-to-draft.ts";
-import { createWithId } from "../../../../lib/connector/create/create-request.ts";
-import { newRequestId } from "../../../../lib/connector/create/draft.ts";
+import { createWithId, newRequestId } from "../../../../lib/connector/create/create-request.ts";
 import { days, hours, minutes } from "../../../../lib/platform/time.ts";
 import { withoutExpiry, withPort } from "../../../support/connector/changed-peers.ts";
 import { crashing } from "../../../support/connector/crashing.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { newRequestId } from "../../../../../../lib/connector/create/draft.ts";
+import { newRequestId } from "../../../../../../lib/connector/create/create-request.ts";
 import { days } from "../../../../../../lib/platform/time.ts";
 import { everyIdpOfFile } from "../../../../../support/connector/in-a-state.ts";
 import { peersOfFile, testConnector } from "../../../../../support/connector/test-connector.ts";
