@@ -1,7 +1,7 @@
 import { Fault, invalidRequest, type Problem } from "../../platform/fault.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { isUsable } from "../model/credential.ts";
-import { isForSameUser } from "../model/revocation.ts";
+import { isForSameUser } from "../model/request-lists.ts";
 import { isMailable, isOnSite } from "../model/security-key.ts";
 import type { DraftLocation, RequestDraft } from "./draft.ts";
 

@@ -1,4 +1,5 @@
 import type { Instant } from "../../platform/time.ts";
+import type { Credential } from "./credential.ts";
 import type { RequestValues } from "./loaded-request.ts";
 import type { CredentialRequest } from "./request.ts";
 import type { RequestState } from "./states.ts";
@@ -56,6 +57,12 @@ export function listsWithout(lists: readonly RequestList[], others: readonly Req
 
 /** Returns a name of a person in the form in which names are compared. */
 export const foldName = (name: string): string => name.normalize("NFC").trim().toLowerCase();
+
+type User = Pick<Credential, "idpId" | "userId">;
+
+/** Returns the function that tells whether a credential is for the same user at the same IdP. */
+export const isForSameUser = (user: User) => (other: User) =>
+  user.idpId === other.idpId && foldName(user.userId) === foldName(other.userId);
 
 /** Whether a filter names none, or one of these names. */
 export const isNamed = (wanted: string | undefined, ...names: readonly (string | undefined)[]): boolean =>

@@ -5,7 +5,7 @@ import type { Clock } from "./intervals.ts";
 import type { RequestValues } from "./loaded-request.ts";
 import { nextDue } from "./next-due.ts";
 import type { CredentialRequest } from "./request.ts";
-import { foldName } from "./request-lists.ts";
+import { isForSameUser } from "./request-lists.ts";
 import { firstAttempt } from "./retry.ts";
 import { withRollUp } from "./roll-up.ts";
 import { isOnSite, type SecurityKey } from "./security-key.ts";
@@ -76,12 +76,6 @@ export const replacesFields = ({ requestId, keyId, reason, revoke }: NonNullable
   reason,
   revoke,
 });
-
-type User = Pick<Credential, "idpId" | "userId">;
-
-/** Returns the function that tells whether a credential is for the same user at the same IdP. */
-export const isForSameUser = (user: User) => (other: User) =>
-  user.idpId === other.idpId && foldName(user.userId) === foldName(other.userId);
 
 const isOpen = ({ state }: Credential): boolean => !isTerminal(state);
 const isActive = ({ state }: Credential): boolean => state === "active";
