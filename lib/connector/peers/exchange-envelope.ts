@@ -1,4 +1,4 @@
-import { CompactEncrypt, compactDecrypt, compactVerify, decodeProtectedHeader } from "jose";
+import { compactDecrypt, compactVerify, decodeProtectedHeader } from "jose";
 import * as z from "zod";
 import type { PublicKey } from "./jwks.ts";
 
@@ -31,21 +31,9 @@ export interface PrivateKey extends PublicKey {
 export type FindSigningKey = (kid: string) => Promise<PublicKey | undefined>;
 
 export const keyAlgorithm = "ECDH-ES+A256KW";
-const contentAlgorithm = "A256GCM";
+export const contentAlgorithm = "A256GCM";
 const signatureAlgorithm = "ES384";
 const openedAlgorithms = [keyAlgorithm, "ECDH-ES"] as const;
-
-/** Returns a compact JWE, encrypted to one of the keys, which is chosen at random. */
-export async function encryptEnvelope(
-  payload: object,
-  keys: readonly PublicKey[],
-  random: (bytes: number) => Uint8Array,
-): Promise<string> {
-  const key = keys[Buffer.from(random(4)).readUInt32BE() % keys.length];
-  if (key === undefined) throw new RangeError("There is no transport key.");
-  const header = { alg: keyAlgorithm, enc: contentAlgorithm, kid: key.kid };
-  return new CompactEncrypt(Buffer.from(JSON.stringify(payload))).setProtectedHeader(header).encrypt(key);
-}
 
 // Lists the allowed members, so that jku, jwk, x5u, x5c, zip, crit and unknown ones are rejected.
 const anyHeader = { typ: z.string().optional(), cty: z.string().optional() };

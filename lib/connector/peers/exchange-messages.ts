@@ -1,8 +1,8 @@
-import { calculateJwkThumbprint, exportJWK, generateKeyPair } from "jose";
+import { CompactEncrypt, calculateJwkThumbprint, exportJWK, generateKeyPair } from "jose";
 import * as z from "zod";
 import type { Attestation, Challenge } from "../model/webauthn.ts";
 import {
-  encryptEnvelope,
+  contentAlgorithm,
   type FindSigningKey,
   keyAlgorithm,
   openEnvelope,
@@ -36,7 +36,7 @@ interface Route {
 }
 
 /** Returns an encrypted request for one credential to the key maker (docs/peers/exchange-format.md). */
-export const encodeCredentialRequest = (
+export const encodeCredentialRequest = async (
   { options, origin }: Pick<Challenge, "options" | "origin">,
   route: Route,
 ): Promise<string> => encodeRequest({ type: "credential_request", origin, public_key: options }, route);
@@ -45,13 +45,18 @@ export const encodeCredentialRequest = (
  * Returns an encrypted request for one PIN to the key maker (docs/peers/exchange-format.md).
  * @param length the number of characters. A security key may require more (C10)
  */
-export const encodePinRequest = (length: number, route: Route): Promise<string> =>
+export const encodePinRequest = async (length: number, route: Route): Promise<string> =>
   encodeRequest({ type: "pin_request", pin: { type: "generate", length } }, route);
 
+/** Returns a compact JWE, encrypted to one of the transport keys, which is chosen at random. */
 function encodeRequest(content: object, { transportKeys, responseKey, random }: Route): Promise<string> {
   const { kty, crv, x, y, kid } = responseKey;
   const response_key = { kty, crv, x, y, kid, use: "enc", alg: keyAlgorithm };
-  return encryptEnvelope({ v: 1, ...content, response_key }, transportKeys, random);
+  const key = transportKeys[Buffer.from(random(4)).readUInt32BE() % transportKeys.length];
+  if (key === undefined) throw new RangeError("There is no transport key.");
+  return new CompactEncrypt(Buffer.from(JSON.stringify({ v: 1, ...content, response_key })))
+    .setProtectedHeader({ alg: keyAlgorithm, enc: contentAlgorithm, kid: key.kid })
+    .encrypt(key);
 }
 
 /**
