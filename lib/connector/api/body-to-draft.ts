@@ -1,8 +1,8 @@
 import type { DraftLocation, RequestDraft } from "../create/draft.ts";
 import type { Idps } from "../idp/contract.ts";
 import { authenticatorKeyId, itemIndex, shipmentKeyId } from "../model/security-key.ts";
-import { toCamelCase } from "./casing.ts";
 import { type BodyV2, bodyV2 } from "./create-body.ts";
+import { toCamelCase } from "./to-camel-case.ts";
 
 /** The body of a version 2 create. Parses to a draft (decision C4), and to the body with the defaults of its fields. */
 export const createBodyV2 = bodyV2

@@ -1,14 +1,13 @@
 import * as z from "zod";
 import { type Caller, hasRole } from "../../platform/caller.ts";
-import { omitUndefined } from "../../platform/collections.ts";
+import { type EachFieldOf, omitUndefined } from "../../platform/collections.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
-import type { CredentialRequest, Shipment } from "../model/request.ts";
+import type { CredentialRequest, Shipment, ShipmentOrder } from "../model/request.ts";
 import { externalIdOf } from "../model/request-lists.ts";
 import { replacesFields } from "../model/revocation.ts";
 import type { SecurityKey } from "../model/security-key.ts";
 import { deliveryProblem, deliveryStateOf, deliveryStates } from "../model/shipment.ts";
 import { isTerminal, requestStates } from "../model/states.ts";
-import { toSnakeCase } from "./casing.ts";
 import { replacesV2 } from "./create-body.ts";
 import { readSecurityKey, securityKeyV2 } from "./read-security-key.ts";
 
@@ -114,10 +113,20 @@ export function readV2(request: CredentialRequest, keys: readonly SecurityKey[])
         tracking: shipment?.tentative === true ? undefined : shipment?.tracking,
         delivery: readDelivery(shipment),
         shipment_items: of("shipped"),
-        mailing_address: toSnakeCase(request.shipment.mailingAddress),
+        mailing_address: readAddress(request.shipment.mailingAddress),
       }),
   });
 }
+
+const readAddress = (address: ShipmentOrder["mailingAddress"]) =>
+  omitUndefined<EachFieldOf<z.output<typeof mailingAddressV2>>>({
+    street_line1: address.streetLine1,
+    street_line2: address.streetLine2,
+    postal_code: address.postalCode,
+    city: address.city,
+    region: address.region,
+    country_code: address.countryCode,
+  });
 
 function readDelivery(shipment: Shipment | undefined) {
   const state = deliveryStateOf(shipment);

@@ -5,7 +5,6 @@ import { shownState } from "../model/credential.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import { authenticatorKeyId, pinEntryMethods, type SecurityKey } from "../model/security-key.ts";
 import { requestStates } from "../model/states.ts";
-import { toCamelCase } from "./casing.ts";
 import {
   defaultPinLength,
   email,
@@ -20,6 +19,7 @@ import {
   withDefault,
 } from "./field-rules.ts";
 import { credentialState } from "./read-security-key.ts";
+import { toCamelCase } from "./to-camel-case.ts";
 
 const bodyV1 = z.lazy(() =>
   z.object({

@@ -5,7 +5,6 @@ import type { CredentialRequest } from "../model/request.ts";
 import { isOnSite, type SecurityKey, shipmentKeyId } from "../model/security-key.ts";
 import { shipmentStates, shipmentStatusOf } from "../model/shipment.ts";
 import { addressFields, countryCode, withRegionRule } from "./address.ts";
-import { toCamelCase } from "./casing.ts";
 import {
   email,
   emailsTo,
@@ -22,6 +21,7 @@ import {
   telephone,
   userId,
 } from "./field-rules.ts";
+import { toCamelCase } from "./to-camel-case.ts";
 
 const recipient = z.lazy(() =>
   z
