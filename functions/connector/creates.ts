@@ -63,16 +63,19 @@ async function create(
 const refuseOtherDryRuns =
   (reason: string, known?: string) =>
   (given: object, context: z.core.$RefinementCtx): void => {
-    for (const name of Object.keys(given).filter(name => name !== known && /^dry[-_ ]?run$/i.test(name)))
-      context.addIssue({ code: "custom", path: [name], message: reason });
+    for (const name of Object.keys(given))
+      if (name !== known && /^dry[-_ ]?run$/i.test(name))
+        context.addIssue({ code: "custom", path: [name], message: reason });
   };
 
 /** Refuses a `dry_run` in a body, as an offboarding has it. Before the body is parsed, which drops unknown fields. */
-const withoutDryRun = <S extends z.ZodType>(body: S, reason: string) =>
-  z.preprocess((given, context) => {
-    if (typeof given === "object" && given !== null) refuseOtherDryRuns(reason)(given, context);
+function withoutDryRun<S extends z.ZodType>(body: S, reason: string) {
+  const refuse = refuseOtherDryRuns(reason);
+  return z.preprocess((given, context) => {
+    if (typeof given === "object" && given !== null) refuse(given, context);
     return given;
   }, body);
+}
 
 const onlyVersion2 = "is not known: only version 2 has dry_run, as a query parameter";
 

@@ -118,31 +118,25 @@ const authenticator = z.lazy(() =>
     .meta({ id: "AuthenticatorOrder", description: "One security key or app passkey to program on site." }),
 );
 
-function requireShipmentOrAuthenticators({ shipment, authenticators }: Fields, context: z.core.$RefinementCtx): void {
-  if (shipment !== undefined || authenticators !== undefined) return;
-  context.addIssue({ code: "custom", path: ["shipment"], message: "is required where authenticators is absent" });
-}
-
-/** Limits over the whole request (decision C5); those of a single list are the list's own. */
-function withinLimits({ shipment, authenticators }: Fields, context: z.core.$RefinementCtx): void {
-  const items = listAt(shipment, "shipment_items").map((key, index) => ({
-    key,
-    path: ["shipment", "shipment_items", index],
-  }));
-  const onSite = (Array.isArray(authenticators) ? authenticators : []).map((key: unknown, index) => ({
-    key,
-    path: ["authenticators", index],
-  }));
-  if (items.length + onSite.length > requestLimits.keys) {
-    const message = `makes more than ${requestLimits.keys} keys, shipment items and authenticators together`;
-    context.addIssue({ code: "custom", path: ["authenticators"], message });
-  }
+/** The rules of the whole request: it orders something, within the limits of all its lists together (C5). */
+function checkRequestRules({ shipment, authenticators }: Fields, context: z.core.$RefinementCtx): void {
+  const refuse = (path: (string | number)[], message: string) => context.addIssue({ code: "custom", path, message });
+  if (shipment === undefined && authenticators === undefined)
+    refuse(["shipment"], "is required where authenticators is absent");
+  const items = listAt(shipment, "shipment_items");
+  const onSite = listAt({ authenticators }, "authenticators");
+  if (items.length + onSite.length > requestLimits.keys)
+    refuse(
+      ["authenticators"],
+      `makes more than ${requestLimits.keys} keys, shipment items and authenticators together`,
+    );
   let credentials = 0;
-  for (const { key, path } of [...items, ...onSite]) {
+  for (const [index, key] of [...items, ...onSite].entries()) {
     credentials += listAt(key, "credentials").length;
     if (credentials <= requestLimits.credentials) continue;
-    const message = `makes more than ${requestLimits.credentials} credentials in the request`;
-    context.addIssue({ code: "custom", path: [...path, "credentials"], message });
+    const path =
+      index < items.length ? ["shipment", "shipment_items", index] : ["authenticators", index - items.length];
+    refuse([...path, "credentials"], `makes more than ${requestLimits.credentials} credentials in the request`);
     return;
   }
 }
@@ -168,8 +162,7 @@ export const bodyV2 = z.lazy(() =>
       ),
       replaces: optional(replacesV2).describe("A key that the keys of this request replace."),
     })
-    .superRefine(requireShipmentOrAuthenticators, evenIfInvalid)
-    .superRefine(withinLimits, evenIfInvalid),
+    .superRefine(checkRequestRules, evenIfInvalid),
 );
 
 export type BodyV2 = z.output<typeof bodyV2>;
