@@ -67,8 +67,9 @@ export async function checkUsers(
       if (idp === undefined || refused !== undefined || signal.aborted) return;
       const found = await checkUser(user, idp, { signal, asksOptions: true }, { log });
       const problem = found.find(({ effect }) => effect === "refused");
-      const message = `The identity provider ${idp.id} would refuse the credential: ${pathOf(user.at)} ${problem?.message}.`;
-      if (problem !== undefined) refused ??= new Fault("idp_refused", message);
+      if (problem === undefined) return;
+      const message = `The identity provider ${idp.id} would refuse the credential: ${pathOf(user.at)} ${problem.message}.`;
+      refused ??= new Fault("idp_refused", message);
     });
   await withTimeout(intervals.userCheckMs, checks).catch((error: unknown) => {
     if (!(error instanceof DOMException)) throw error;

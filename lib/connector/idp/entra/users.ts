@@ -68,12 +68,13 @@ export function createAccounts(
 
   /** Returns the account of a user. Simultaneous checks and creation options of a user share a call. */
   const read = (userId: string, signal: AbortSignal) => {
-    const url = `${userUrl(userId)}?$select=id,accountEnabled,userType`;
-    // The call has no caller's signal, so that one caller cannot end it for others.
-    const start = () =>
-      operate(undefined, api => api.get(operation, url, graphUser)).finally(() => running.delete(userId));
-    const shared = running.get(userId) ?? start();
-    running.set(userId, shared);
+    let shared = running.get(userId);
+    if (shared === undefined) {
+      const url = `${userUrl(userId)}?$select=id,accountEnabled,userType`;
+      // The call has no caller's signal, so that one caller cannot end it for others.
+      shared = operate(undefined, api => api.get(operation, url, graphUser)).finally(() => running.delete(userId));
+      running.set(userId, shared);
+    }
     return raceAbort(shared, signal, cause => new PeerFailure(peer, operation, "unanswered", { cause }));
   };
 
