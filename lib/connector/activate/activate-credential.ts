@@ -15,22 +15,22 @@ import { openIdp } from "./open-idp.ts";
  * without an answer, the IdP is first asked whether the credential is registered (C8).
  */
 export async function activateCredential(work: KeyWork, index: number): Promise<KeyChange | undefined> {
-  const { key, deps } = work;
+  const { key, run } = work;
   const credential = key.credentials[index];
   if (credential?.idpState === undefined || credential.credentialId === undefined)
     throw new Error(`credential ${index} of security key ${key.id} has no response to activate`);
   const { credentialId, triedAt, refusal, retry } = credential;
-  const isLate = isOverdue(credential, deps);
+  const isLate = isOverdue(credential, run);
   const opened = await openIdp(work, index);
   // The next credential of the security key and its PIN email do not wait for it.
   if (typeof opened === "string")
     return isLate
       ? endOverdue(work, index, { isInDoubt: triedAt !== undefined, lastError: opened })
-      : retryLater(index, { lastError: opened }, deps);
+      : retryLater(index, { lastError: opened }, run);
 
   const { idp, idpState } = opened;
   const peer = idpName(idp.id);
-  const timeLimitMs = deps.intervals.idpCallMs;
+  const timeLimitMs = run.intervals.idpCallMs;
   const readBack = (since: string) => {
     // Keys without a serial number may have equal names.
     const name = key.serial === undefined ? undefined : registeredName(key);
@@ -42,18 +42,18 @@ export async function activateCredential(work: KeyWork, index: number): Promise<
   if (registered === true) return activated(work, index);
   if (typeof registered === "string") return activated(work, index, registered);
   if (registered instanceof PeerFailure) {
-    deps.log.warn("read_back_failed", { idp: idp.id, error: registered });
+    run.log.warn("read_back_failed", { idp: idp.id, error: registered });
     const lastError = `The identity provider ${idp.id} could not be queried for the credential.`;
-    if (!isLate) return retryLater(index, { lastError, retryAfterSeconds: registered.retryAfterSeconds }, deps);
+    if (!isLate) return retryLater(index, { lastError, retryAfterSeconds: registered.retryAfterSeconds }, run);
   }
   if (registered === false && refusal !== undefined) return endUnregistered(work, index, "refused", refusal.reason);
   if (isLate) return endOverdue(work, index, { isInDoubt: registered !== false, lastError: retry?.lastError });
   const attestation = await attestationOf(work, index);
   if (typeof attestation === "string") return endUnregistered(work, index, "response_rejected", attestation);
-  if ("lastError" in attestation) return retryLater(index, attestation, deps);
+  if ("lastError" in attestation) return retryLater(index, attestation, run);
 
   // The time of the first attempt without an answer: a read-back looks for registrations since then.
-  const first = triedAt ?? deps.now();
+  const first = triedAt ?? run.now();
   const intent = withCredential(index, each => ({ ...each, triedAt: first }));
   const result = await work.call({ peer, timeLimitMs, intent }, notAfter =>
     idp.activate(idpState, attestation, registeredName(key), { signal: AbortSignal.timeout(timeLimitMs), notAfter }),
@@ -70,15 +70,15 @@ const isOverdue = ({ retryableUntil }: Credential, { now }: Pick<ConnectorDeps, 
 
 /** Returns the attestation from the stored responses, why it may open later, or the final reason for its absence. */
 async function attestationOf(
-  { loaded, key, deps }: KeyWork,
+  { loaded, key, run }: KeyWork,
   index: number,
 ): Promise<Attestation | Parameters<typeof retryLater>[1] | string> {
-  const responses = key.responses === undefined ? undefined : await deps.responses.get(key.responses);
+  const responses = key.responses === undefined ? undefined : await run.responses.get(key.responses);
   const response = responses?.credentials[index];
   if (response === undefined) return "The key maker's response is lost.";
-  const opened = await orFailure(openAttestation(loaded.request.id, key, index, response, deps));
+  const opened = await orFailure(openAttestation(loaded.request.id, key, index, response, run));
   if (opened instanceof PeerFailure) {
-    deps.log.warn("signing_keys_unread", { keyId: key.id, index, error: opened });
+    run.log.warn("signing_keys_unread", { keyId: key.id, index, error: opened });
     return { lastError: opened.message, retryAfterSeconds: opened.retryAfterSeconds };
   }
   // The signing key may be back later: the signature was valid when the response was received.

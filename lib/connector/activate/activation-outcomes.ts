@@ -12,7 +12,7 @@ import { isRepairable } from "./open-idp.ts";
 
 /** Returns the change that ends the credential by an event of its life (C7). */
 function end(
-  { key, deps: { now, log } }: KeyWork,
+  { key, run: { now, log } }: KeyWork,
   index: number,
   event: "activated" | "refused" | "expired" | "response_rejected",
   reason?: string,
@@ -31,7 +31,7 @@ function end(
  * @param registrationId as `activate` returns it
  */
 export const activated = (work: KeyWork, index: number, registrationId?: string): KeyChange =>
-  end(work, index, "activated", undefined, { activatedAt: work.deps.now(), ...(registrationId && { registrationId }) });
+  end(work, index, "activated", undefined, { activatedAt: work.run.now(), ...(registrationId && { registrationId }) });
 
 /**
  * Ends a credential which the IdP has not registered. First removes the registration that the IdP began for it. The end
@@ -72,19 +72,19 @@ export async function afterFailure(
   failure: PeerFailure,
   { wasTried, canReadBack }: { readonly wasTried: boolean; readonly canReadBack: boolean },
 ): Promise<KeyChange | undefined> {
-  const { key, deps } = work;
-  deps.log.warn("activation_failed", { keyId: key.id, index, error: failure });
+  const { key, run } = work;
+  run.log.warn("activation_failed", { keyId: key.id, index, error: failure });
   const reason = failure.detail ?? failure.message;
   if (isRepairable(failure)) {
     // A 404 without the IdP's own error code does not say what became of the call.
     const mayBeDone = wasTried || failure.mayBeDone || failure.status === 404;
-    return retryLater(index, { lastError: reason, retryAfterSeconds: failure.retryAfterSeconds, mayBeDone }, deps);
+    return retryLater(index, { lastError: reason, retryAfterSeconds: failure.retryAfterSeconds, mayBeDone }, run);
   }
   if (!wasTried) return endUnregistered(work, index, "refused", reason);
   if (!canReadBack)
     return end(work, index, "refused", `${reason} (may have been registered: check at the identity provider)`);
-  const at = deps.now();
-  const readBackAt = plus(at, deps.intervals.readBackAfterMs);
+  const at = run.now();
+  const readBackAt = plus(at, run.intervals.readBackAfterMs);
   return withCredential(index, credential => ({
     ...credential,
     refusal: { at, reason },

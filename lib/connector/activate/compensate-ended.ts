@@ -12,15 +12,15 @@ import { type NotCalled, notCalled } from "../runs/run.ts";
  * there. Returns the failure of the IdP. An IdP that keeps no state is not called.
  */
 export async function compensateCredential(work: KeyWork, index: number): Promise<PeerFailure | NotCalled | undefined> {
-  const { loaded, key, deps } = work;
+  const { loaded, key, run } = work;
   const idpId = key.credentials[index]?.idpId ?? "";
-  if (deps.idps.get(idpId)?.compensateUnanswered === undefined) return undefined;
-  const call = { peer: idpName(idpId), timeLimitMs: deps.intervals.idpCallMs };
+  if (run.idps.get(idpId)?.compensateUnanswered === undefined) return undefined;
+  const call = { peer: idpName(idpId), timeLimitMs: run.intervals.idpCallMs };
   const result = await work.call(call, async () => {
-    await compensateAtIdp(loaded.request.id, key, index, deps);
+    await compensateAtIdp(loaded.request.id, key, index, run);
     return undefined;
   });
-  if (result instanceof PeerFailure) deps.log.warn("compensation_failed", { error: result });
+  if (result instanceof PeerFailure) run.log.warn("compensation_failed", { error: result });
   return result;
 }
 
@@ -30,17 +30,17 @@ export async function compensateCredential(work: KeyWork, index: number): Promis
  * challenges, or if another credential of the authenticator waits for its activation, the end waits for no IdP.
  */
 export async function compensateEnded(work: KeyWork, polled: KeyChange): Promise<KeyChange | undefined> {
-  const { key, deps } = work;
+  const { key, run } = work;
   const { request } = work.loaded;
   const after = polled(key, request).credentials;
-  const mayWait = !isTooLateFor(key, request, deps) && !after.some(({ state }) => state === "activation_pending");
+  const mayWait = !isTooLateFor(key, request, run) && !after.some(({ state }) => state === "activation_pending");
   for (const [index, { idpId, state }] of key.credentials.entries()) {
     if (state !== "processing" || !isTerminal(after[index]?.state ?? state)) continue;
     const failure = await compensateCredential(work, index);
     if (failure === notCalled && (mayWait || !work.canBegin)) return undefined;
     if (failure instanceof PeerFailure && failure.isTransient && mayWait) {
       const lastError = `The enrollment has ended. What ${idpId} began for it will be removed when ${idpId} answers.`;
-      return pollAgain(deps, { lastError, retryAfterSeconds: failure.retryAfterSeconds });
+      return pollAgain(run, { lastError, retryAfterSeconds: failure.retryAfterSeconds });
     }
   }
   return polled;

@@ -6,14 +6,14 @@ import { idpStatePurpose, openSealed } from "../storage/sealed.ts";
 
 /** Returns the IdP of a credential and the state that the IdP needs, or why it cannot be called now. */
 export async function openIdp(
-  { loaded, key, deps }: KeyWork,
+  { loaded, key, run }: KeyWork,
   index: number,
 ): Promise<{ readonly idp: Idp; readonly idpState: Challenge["idpState"] } | string> {
   const { idpId = "", idpState: sealed = "" } = key.credentials[index] ?? {};
-  const idp = deps.idps.get(idpId);
+  const idp = run.idps.get(idpId);
   if (idp === undefined) return `The identity provider ${idpId} is no longer configured.`;
   const context = { requestId: loaded.request.id, keyId: key.id, purpose: idpStatePurpose(index) };
-  const idpState = await openSealed<Challenge["idpState"]>(sealed, context, deps);
+  const idpState = await openSealed<Challenge["idpState"]>(sealed, context, run);
   return idpState === undefined ? "The stored state for the identity provider cannot be decrypted." : { idp, idpState };
 }
 

@@ -14,26 +14,26 @@ import { isRepairable, openIdp } from "./open-idp.ts";
  * the next one cannot tell that, and ends the revocation as `revoke_failed`: see `keyToRevoke`.
  */
 export async function revokeCredential(work: KeyWork, index: number): Promise<KeyChange | undefined> {
-  const { key, deps } = work;
+  const { key, run } = work;
   const { credentialId, registrationId } = key.credentials[index] ?? {};
   if (credentialId === undefined) throw new Error(`credential ${index} of security key ${key.id} has no id`);
   const opened = await openIdp(work, index);
   if (typeof opened === "string") return notRemoved(work, index, { lastError: opened, mayPass: true });
   const { idp, idpState } = opened;
-  const timeLimitMs = deps.intervals.idpCallMs;
+  const timeLimitMs = run.intervals.idpCallMs;
   const failure = await work.call({ peer: idpName(idp.id), timeLimitMs }, async () => {
     await idp.revoke(idpState, { credentialId, registrationId }, AbortSignal.timeout(timeLimitMs));
     return undefined;
   });
   if (failure === notCalled) return undefined;
   if (failure instanceof PeerFailure) {
-    deps.log.warn("revocation_failed", { keyId: key.id, index, error: failure });
+    run.log.warn("revocation_failed", { keyId: key.id, index, error: failure });
     const { retryAfterSeconds } = failure;
     const lastError = failure.detail ?? failure.message;
     return notRemoved(work, index, { lastError, retryAfterSeconds, mayPass: isRepairable(failure) });
   }
-  const revokedAt = deps.now();
-  deps.log.info("credential_revoked", { keyId: key.id, index, idp: idp.id });
+  const revokedAt = run.now();
+  run.log.info("credential_revoked", { keyId: key.id, index, idp: idp.id });
   return changed(index, ({ retry: { lastError: _, ...retry }, ...revocation }) => {
     return { ...revocation, state: "revoked", revokedAt, retry };
   });
@@ -57,7 +57,7 @@ interface Failed {
 
 /** Returns the change after a failed attempt: it is repeated until the period for retries ends. */
 function notRemoved(
-  { key, deps: { now, intervals, log } }: KeyWork,
+  { key, run: { now, intervals, log } }: KeyWork,
   index: number,
   { lastError, retryAfterSeconds, mayPass }: Failed,
 ): KeyChange {

@@ -29,10 +29,10 @@ export async function cancelRequest(requestId: string, deps: ConnectorDeps): Pro
   const loaded = await loadRequest(requestId, deps);
   if (loaded.request.state === "cancelled") return loaded;
   const run = startRun("on_demand", deps);
-  requireCancellable(loaded, run, deps);
+  requireCancellable(loaded, run);
   return withLogFields({ credentialRequestId: requestId }, async () => {
     try {
-      return await performCancel(loaded, run, deps);
+      return await performCancel(loaded, run);
     } catch (error) {
       // A part may be cancelled, and a job may complete the rest: this event names the caller.
       deps.log.warn("cancel_not_done", { error });
@@ -41,13 +41,13 @@ export async function cancelRequest(requestId: string, deps: ConnectorDeps): Pro
   });
 }
 
-function requireCancellable({ request, keys }: LoadedRequest, run: Run, deps: ConnectorDeps): void {
-  const { now, intervals } = deps;
+function requireCancellable({ request, keys }: LoadedRequest, run: Run): void {
+  const { now, intervals } = run;
   const conflict = (message: string, details?: { readonly retryAfterSeconds: number }) =>
     new Fault("conflict", message, details);
   const { delivery, lease, state } = request;
   if (isTerminal(state)) throw conflict("The request has ended.");
-  if (isLeasedByAnother(lease, run, now())) throw requestBusyFault(lease, deps);
+  if (isLeasedByAnother(lease, run)) throw requestBusyFault(lease, run);
   if (state === "received") {
     if (delivery?.sentAt !== undefined) throw conflict("It is not known yet whether the shipment was ordered.");
     const retryAfterMs = between(now(), plus(request.createdAt, intervals.receivedMaxAgeMs));
@@ -62,21 +62,20 @@ function requireCancellable({ request, keys }: LoadedRequest, run: Run, deps: Co
 const allProduced = () => new Fault("conflict", "Every key of the request has been produced.");
 
 /** Continues an interrupted cancel in a job. Returns whether it was deferred to a later run. */
-export async function resumeCancel(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<boolean> {
-  if (isLeasedByAnother(loaded.request.lease, run, deps.now())) return false;
-  if (mustDeferKeys(loaded.keys, run, deps)) return true;
+export async function resumeCancel(loaded: LoadedRequest, run: Run): Promise<boolean> {
+  if (isLeasedByAnother(loaded.request.lease, run)) return false;
+  if (mustDeferKeys(loaded.keys, run)) return true;
   // The cancel takes its lease after this time, and renews it.
-  const leaseUntil = plus(deps.now(), deps.intervals.leaseMs);
-  const ended = await toResult(performCancel(loaded, run, { ...deps, makeCall: callsInTurn(leaseUntil, run, deps) }));
+  const leaseUntil = plus(run.now(), run.intervals.leaseMs);
+  const ended = await toResult(performCancel(loaded, { ...run, makeCall: callsInTurn(leaseUntil, run) }));
   if ("value" in ended) return false;
   if (!(ended.error instanceof Fault)) throw ended.error;
-  deps.log.warn("cancel_not_done", { error: ended.error });
+  run.log.warn("cancel_not_done", { error: ended.error });
   return false;
 }
 
-interface CancelDeps extends ConnectorDeps {
-  readonly makeCall?: MakeCall;
-}
+/** A run of a cancel. `makeCall` is absent if each call is made at once. */
+type CancelRun = Run & { readonly makeCall?: MakeCall };
 
 /**
  * Cancels a request at its peers first and in its rows last: deletes the shipment, cancels authenticators that are not
@@ -84,24 +83,24 @@ interface CancelDeps extends ConnectorDeps {
  * recorded before the first call, so that a job continues it after a crash (C19). Returns the current request. Throws
  * Fault `conflict`, `unavailable` or `internal`.
  */
-async function performCancel(loaded: LoadedRequest, run: Run, deps: CancelDeps): Promise<LoadedRequest> {
-  const work = cancelWork(loaded, run, deps);
+async function performCancel(loaded: LoadedRequest, run: CancelRun): Promise<LoadedRequest> {
+  const work = cancelWork(loaded, run);
   const { id } = loaded.request;
   await work.renewLease();
   const shipped = work.loaded.keys.filter(key => isWaiting(key) && !isOnSite(key));
-  if (shipped.length > 0 && work.loaded.request.delivery?.shipment !== undefined) await cancelAtDelivery(work, deps);
+  if (shipped.length > 0 && work.loaded.request.delivery?.shipment !== undefined) await cancelAtDelivery(work, run);
   const onSite = work.loaded.keys.filter(key => isWaiting(key) && isOnSite(key));
-  const { cancelled, failure } = await cancelEnrollments(id, onSite, deps);
+  const { cancelled, failure } = await cancelEnrollments(id, onSite, run);
   if (failure !== undefined) throw await work.resumeLater(cancelFault(failure));
   const keyIds = [...shipped.map(key => key.id), ...cancelled];
   if (keyIds.length === 0) throw await work.drop(allProduced());
 
   await work.renewLease();
   const cancellable = work.loaded.keys.filter(key => isWaiting(key) && keyIds.includes(key.id));
-  const compensated = await toResult(compensateAtIdps(id, cancellable, deps));
+  const compensated = await toResult(compensateAtIdps(id, cancellable, run));
   if ("error" in compensated) throw await work.resumeLater(cancelFault(compensated.error));
-  const ended = await writeCancelled(work.loaded, keyIds, deps);
-  deps.log.info("request_cancelled", { keys: keyIds.length });
+  const ended = await writeCancelled(work.loaded, keyIds, run);
+  run.log.info("request_cancelled", { keys: keyIds.length });
   return ended;
 }
 
@@ -146,7 +145,7 @@ function cancelledKey(key: SecurityKey, deps: ConnectorDeps): SecurityKey {
 async function cancelEnrollments(
   requestId: string,
   keys: readonly SecurityKey[],
-  { rfpr, concurrency, log, intervals, makeCall = atOnce }: CancelDeps,
+  { rfpr, concurrency, log, intervals, makeCall = atOnce }: CancelRun,
 ): Promise<{ readonly cancelled: readonly string[]; readonly failure: PeerFailure | undefined }> {
   const ids = keys.map(({ id }) => id);
   if (rfpr === undefined) {

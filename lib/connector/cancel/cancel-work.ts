@@ -11,7 +11,7 @@ import { newLease, type Run, secondsUntilFree } from "../runs/run.ts";
 export type CancelWork = ReturnType<typeof cancelWork>;
 
 /** Returns the work of a run on the cancel of a request. */
-export function cancelWork(start: LoadedRequest, run: Run, deps: ConnectorDeps) {
+export function cancelWork(start: LoadedRequest, run: Run) {
   let loaded = start;
 
   /** Changes the request's row, and retries a conflict while this run has the lease; undefined without it. */
@@ -22,14 +22,14 @@ export function cancelWork(start: LoadedRequest, run: Run, deps: ConnectorDeps) 
         if (current !== loaded && current.request.lease?.owner !== run.owner) return undefined;
         return { request: change(current.request) };
       },
-      deps,
+      run,
     );
 
   /** Releases the lease. If storage is not responding, it expires, and a job resumes the cancel then. */
   const release = async (change: (request: CredentialRequest) => CredentialRequest): Promise<void> => {
     const written = await toResult(rewrite(change));
     if (!("error" in written)) return;
-    deps.log.warn("cancel_not_released", { error: written.error });
+    run.log.warn("cancel_not_released", { error: written.error });
     throw written.error;
   };
 
@@ -46,19 +46,19 @@ export function cancelWork(start: LoadedRequest, run: Run, deps: ConnectorDeps) 
      */
     async renewLease(more: Partial<NonNullable<CredentialRequest["cancelling"]>> = {}): Promise<void> {
       const written = await rewrite(request => {
-        const lease = newLease(run, deps.now(), deps.intervals);
+        const lease = newLease(run);
         const before = request.due === undefined ? {} : { before: request.due };
         const cancelling = { ...(request.cancelling ?? before), ...more };
         return { ...request, cancelling, lease, due: { queue: "reconcile", at: lease.until } };
       });
-      if (written === undefined) throw requestBusyFault(undefined, deps);
+      if (written === undefined) throw requestBusyFault(undefined, run);
       loaded = written;
     },
 
     /** Leaves the rest of the cancel to process-credential-requests. Returns the fault for the caller to throw. */
     async resumeLater(fault: Fault): Promise<Fault> {
       const seconds = fault.cause instanceof PeerFailure ? fault.cause.retryAfterSeconds : undefined;
-      await toResult(release(request => postponeRequest(request, "reconcile", deps.intervals.retry, deps, seconds)));
+      await toResult(release(request => postponeRequest(request, "reconcile", run.intervals.retry, run, seconds)));
       return fault;
     },
 

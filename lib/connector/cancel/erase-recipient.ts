@@ -54,7 +54,7 @@ export async function eraseRecipient(
   for await (const entry of deps.requests.allEntries(list)) {
     const { requestId } = entry;
     const end = await withLogFields({ credentialRequestId: requestId }, () =>
-      eraseOne(entry, { who, run, dryRun }, deps).catch((error: unknown): EraseResult => {
+      eraseOne(entry, { who, run, dryRun }).catch((error: unknown): EraseResult => {
         logAndContinue(error, {}, deps);
         return { left: "The erasure failed; the log has the reason." };
       }),
@@ -74,14 +74,13 @@ type EraseResult = ErasedRequest | { readonly left: string } | undefined;
 async function eraseOne(
   entry: ListEntry,
   { who, run, dryRun }: { readonly who: RecipientName; readonly run: Run; readonly dryRun: boolean },
-  deps: ConnectorDeps,
 ): Promise<EraseResult> {
-  if (isPastDeadline(run, deps)) return { left: "The run timed out." };
-  const { requests, log } = deps;
+  if (isPastDeadline(run)) return { left: "The run timed out." };
+  const { requests, log } = run;
   const foundBy = personList(who.name);
   const loaded = await requests.load(entry.requestId);
   if (loaded === undefined) {
-    if (!dryRun && canRemoveIndexRow(entry, { isOrphan: true }, deps))
+    if (!dryRun && canRemoveIndexRow(entry, { isOrphan: true }, run))
       await requests.removeStale({ ...entry, list: foundBy }, loaded);
     return undefined;
   }
@@ -90,9 +89,9 @@ async function eraseOne(
   const erased = { requestId, state, otherUsers: otherUsers(loaded, who) };
   if (dryRun) return erased;
   try {
-    const ended = await requireEnded(loaded, run, deps);
+    const ended = await requireEnded(loaded, run);
     if ("left" in ended) return ended;
-    if (!(await removeRequest(ended, deps, { foundBy }))) return { left: "The request was changed meanwhile." };
+    if (!(await removeRequest(ended, run, { foundBy }))) return { left: "The request was changed meanwhile." };
   } catch (error) {
     if (error instanceof Fault && error.kind !== "internal") return { left: error.message };
     if (!(error instanceof PeerFailure)) throw error;
@@ -104,19 +103,15 @@ async function eraseOne(
 }
 
 /** Returns the request that has ended, by a cancel if it was open, and is not leased; otherwise the reason. */
-async function requireEnded(
-  loaded: LoadedRequest,
-  run: Run,
-  deps: ConnectorDeps,
-): Promise<LoadedRequest | { readonly left: string }> {
+async function requireEnded(loaded: LoadedRequest, run: Run): Promise<LoadedRequest | { readonly left: string }> {
   const { id, state } = loaded.request;
-  const ended = isTerminal(state) ? loaded : await cancelRequest(id, deps);
+  const ended = isTerminal(state) ? loaded : await cancelRequest(id, run);
   if (!isTerminal(ended.request.state)) return { left: "Security keys that are produced wait for their activation." };
   if (ended.keys.some(({ credentials }) => credentials.some(isRevoking)))
     return { left: "Credentials of the request are being revoked." };
   if (ended.request.replaceDue !== undefined)
     return { left: "A job has not finished with the security key that it replaces." };
-  const isLeased = [ended.request, ...ended.keys].some(({ lease }) => isLeasedByAnother(lease, run, deps.now()));
+  const isLeased = [ended.request, ...ended.keys].some(({ lease }) => isLeasedByAnother(lease, run));
   return isLeased ? { left: "A job is working on the request." } : ended;
 }
 

@@ -80,7 +80,7 @@ export async function offboardPerson(
       continue;
     }
     const done = await withLogFields({ credentialRequestId: requestId }, async () =>
-      dryRun ? { loaded } : offboardRequest(loaded, { leaver, requestedBy, run }, deps),
+      dryRun ? { loaded } : offboardRequest(loaded, { leaver, requestedBy, run }),
     );
     credentials.push(...reportOf(loaded, done, leaver));
   }
@@ -106,7 +106,6 @@ interface Done {
 async function offboardRequest(
   start: LoadedRequest,
   { leaver, requestedBy, run }: { readonly leaver: Leaver; readonly requestedBy: Caller; readonly run: Run },
-  deps: ConnectorDeps,
 ): Promise<Done> {
   const { id } = start.request;
   const attempt = async (
@@ -116,20 +115,20 @@ async function offboardRequest(
   ): Promise<Done> => {
     if (!plannedFor(done.loaded, leaver).some(each => each.action === action)) return done;
     const failed = (failure: string) => ({ ...done, failures: { ...done.failures, [action]: failure } });
-    if (isPastDeadline(run, deps)) return failed("The call timed out before this. Repeat it.");
+    if (isPastDeadline(run)) return failed("The call timed out before this. Repeat it.");
     try {
       return { ...done, loaded: await work() };
     } catch (error) {
       const isRefusal = error instanceof Fault && error.kind !== "internal";
-      if (!isRefusal) logAndContinue(error, {}, deps);
+      if (!isRefusal) logAndContinue(error, {}, run);
       return failed(isRefusal ? error.message : "The call failed; the log has the reason. Repeat it.");
     }
   };
   const filter = filterOf(leaver, start.request);
   const isActive: CredentialFilter = (key, index) => key.credentials[index]?.state === "active" && filter(key, index);
   const cause = { reason: "offboarded", requestedBy } as const;
-  const revoked = await attempt({ loaded: start }, "revoke", () => revokeSelected(id, isActive, cause, deps));
-  return attempt(revoked, "cancel", () => cancelRequest(id, deps));
+  const revoked = await attempt({ loaded: start }, "revoke", () => revokeSelected(id, isActive, cause, run));
+  return attempt(revoked, "cancel", () => cancelRequest(id, run));
 }
 
 /** Returns the credentials of the request that the report lists, each with the action that is possible now. */

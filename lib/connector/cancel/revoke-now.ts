@@ -45,13 +45,13 @@ export async function revokeSelected(
   const run: Run = { ...startRun("on_demand", deps), mode: "timer" };
   return withLogFields({ credentialRequestId: requestId }, async () => {
     const inScope = (loaded: LoadedRequest) => selected(loaded, filter).map(({ key }) => key);
-    const start = await loadUnleased(requestId, inScope, run, deps, loadKept);
+    const start = await loadUnleased(requestId, inScope, run, loadKept);
     requireActive(selected(start, filter).map(each => each.credential));
     let loaded = await requestRevocation(start, filter, cause, deps);
     const due = selected(loaded, filter).filter(({ credential: each }) => isRevoking(each));
     for (const id of new Set(due.map(({ key }) => key.id))) {
-      if (isPastDeadline(run, deps)) break;
-      await processSecurityKey(loaded, id, run, deps);
+      if (isPastDeadline(run)) break;
+      await processSecurityKey(loaded, id, run);
       loaded = await loadKept(requestId, deps);
     }
     return loaded;

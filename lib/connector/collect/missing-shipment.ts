@@ -20,27 +20,27 @@ import { saveTracked } from "./track-shipment.ts";
  * for other shipments. Does nothing while another run polls the shipment: it may get responses, and counts a 404
  * itself.
  */
-export async function countMissingShipment(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<void> {
-  const { now, log } = deps;
+export async function countMissingShipment(loaded: LoadedRequest, run: Run): Promise<void> {
+  const { now, log } = run;
   const request = loaded.request;
-  if (isLeasedByAnother(request.lease, run, now())) return;
+  if (isLeasedByAnother(request.lease, run)) return;
   const delivery = withUnknown(request.delivery, now());
   const changes = { delivery, errorMessage: "The delivery service does not know the shipment." };
-  if (!isGone(delivery, deps)) return pollLater(loaded, changes, deps);
+  if (!isGone(delivery, run)) return pollLater(loaded, changes, run);
 
-  const leased = await leaseRequest(loaded, run, deps);
+  const leased = await leaseRequest(loaded, run);
   if (leased === undefined) return;
   const ordered = leased.keys.filter(key => !isOnSite(key));
-  const failure = await compensateInTurn(leased, ordered, run, deps);
+  const failure = await compensateInTurn(leased, ordered, run);
   if (failure?.isTransient === true) {
     const message = `The shipment was deleted at the delivery service. ${failure.peer} is not responding yet.`;
-    return pollLater(leased, { delivery, errorMessage: message }, deps, failure.retryAfterSeconds);
+    return pollLater(leased, { delivery, errorMessage: message }, run, failure.retryAfterSeconds);
   }
   log.warn("shipment_cancelled", { shipmentId: delivery.shipment?.id });
   const errorMessage = "The shipment was deleted at the delivery service.";
-  const ended = ordered.map(key => withPurgeDue(endWaiting(key, "cancelled", errorMessage, now()), deps));
+  const ended = ordered.map(key => withPurgeDue(endWaiting(key, "cancelled", errorMessage, now()), run));
   const ending = { ...leased.request, delivery: withDeliveryEnd(delivery, now()), errorMessage };
-  return savePoll(leased, ending, ended, deps);
+  return savePoll(leased, ending, ended, run);
 }
 
 /** Whether enough 404s were counted, over enough time, for a shipment that was deleted. */

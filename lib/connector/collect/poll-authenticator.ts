@@ -17,19 +17,19 @@ import { decodeKey } from "./decode-key.ts";
  * matches this request become `activation_pending`. If every challenge has expired, the API is not called.
  */
 export async function pollAuthenticator(work: KeyWork): Promise<KeyChange | undefined> {
-  const { key, deps } = work;
+  const { key, run } = work;
   const { request } = work.loaded;
-  const isTooLate = isTooLateFor(key, request, deps);
-  const call = { peer: preRegistrationApi, timeLimitMs: deps.intervals.enrollmentCallMs, kind: "poll" } as const;
-  const get = async () => requireRfpr(deps).get(enrollmentId(request.id, key.id));
+  const isTooLate = isTooLateFor(key, request, run);
+  const call = { peer: preRegistrationApi, timeLimitMs: run.intervals.enrollmentCallMs, kind: "poll" } as const;
+  const get = async () => requireRfpr(run).get(enrollmentId(request.id, key.id));
   const enrollment = isTooLate ? undefined : await work.call(call, get);
   if (enrollment === notCalled) return undefined;
-  if (enrollment instanceof PeerFailure) return afterFailure(key.id, enrollment, deps);
-  const change = await orFailure(applyEnrollment(request, key, enrollment, deps));
+  if (enrollment instanceof PeerFailure) return afterFailure(key.id, enrollment, run);
+  const change = await orFailure(applyEnrollment(request, key, enrollment, run));
   if (!(change instanceof PeerFailure)) return change;
   // Only the signing keys could not be read, so the authenticator is polled again.
-  deps.log.warn("signing_keys_unread", { keyId: key.id, error: change });
-  return pollAfter("The key maker's signing keys", change, deps);
+  run.log.warn("signing_keys_unread", { keyId: key.id, error: change });
+  return pollAfter("The key maker's signing keys", change, run);
 }
 
 /**

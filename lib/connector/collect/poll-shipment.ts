@@ -25,44 +25,44 @@ const errorStates = [8, 9, 99, 105, 106];
  * Asks the delivery service for one shipment and saves its state and responses. Credentials whose response decrypts, is
  * signed by the key maker and matches this request become `activation_pending` (C10, C11).
  */
-export async function pollShipment(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<PollResult> {
-  const { delivery, log, requests } = deps;
+export async function pollShipment(loaded: LoadedRequest, run: Run): Promise<PollResult> {
+  const { delivery, log, requests } = run;
   const shipmentId = shipmentIdOf(loaded.request);
-  if (shipmentId === undefined || isLeasedByAnother(loaded.request.lease, run, deps.now())) return "skipped";
-  if (isTooLateForAll(loaded, deps)) {
-    const leased = await leaseRequest(loaded, run, deps);
+  if (shipmentId === undefined || isLeasedByAnother(loaded.request.lease, run)) return "skipped";
+  if (isTooLateForAll(loaded, run)) {
+    const leased = await leaseRequest(loaded, run);
     if (leased === undefined) return "skipped";
-    const { keys } = await decodeShipment(leased, undefined, deps);
-    await compensateExpired(leased, keys, run, deps);
-    await savePoll(leased, leased.request, keys, deps);
+    const { keys } = await decodeShipment(leased, undefined, run);
+    await compensateExpired(leased, keys, run);
+    await savePoll(leased, leased.request, keys, run);
     return "skipped";
   }
-  const made = await callLeased(loaded, deliveryService, run, deps, () => delivery.getShipment(shipmentId));
+  const made = await callLeased(loaded, deliveryService, run, () => delivery.getShipment(shipmentId));
   if (made === notCalled) return "deferred";
   if (made === "conflict") return "skipped";
   const { leased, answer } = made;
   if (answer instanceof PeerFailure) {
     log.warn("poll_failed", { shipmentId, error: answer });
     const isUnauthorized = answer.kind === "unauthorized";
-    if (!isUnauthorized && answer.kind !== "missing") return pollFailed(leased, "The shipment", answer, deps);
+    if (!isUnauthorized && answer.kind !== "missing") return pollFailed(leased, "The shipment", answer, run);
     const { lease: _, ...unchanged } = leased.request;
     await requests.save(leased, { request: unchanged });
     return isUnauthorized ? "unauthorized" : "missing";
   }
   try {
-    await applyShipment(leased, answer, run, deps);
+    await applyShipment(leased, answer, run);
     return "answered";
   } catch (error) {
     if (!(error instanceof PeerFailure)) {
       // Storage or Key Vault may be away: the responses of other security keys are stored already.
-      await removeResponsesIfDeleted(leased.request.id, deps).catch((failure: unknown) =>
+      await removeResponsesIfDeleted(leased.request.id, run).catch((failure: unknown) =>
         log.warn("responses_not_removed", { credentialRequestId: leased.request.id, error: failure }),
       );
       throw error;
     }
     // Only the signing keys could not be read, so the shipment is polled again.
     log.warn("signing_keys_unread", { shipmentId, error });
-    return pollFailed(leased, "The key maker's signing keys", error, deps);
+    return pollFailed(leased, "The key maker's signing keys", error, run);
   }
 }
 
@@ -72,27 +72,22 @@ async function pollFailed(leased: LoadedRequest, what: string, error: PeerFailur
   return "failed" as const;
 }
 
-async function applyShipment(
-  leased: LoadedRequest,
-  shipment: DeliveryShipment,
-  run: Run,
-  deps: ConnectorDeps,
-): Promise<void> {
+async function applyShipment(leased: LoadedRequest, shipment: DeliveryShipment, run: Run): Promise<void> {
   const { errorMessage, delivery: { missing, ...delivery } = {}, ...rest } = leased.request;
   // The id of the look-up: the service may return it in another form here, and the look-up would find it again.
   const known = delivery.shipment ?? { id: shipment.shipmentId };
-  const reported = afterReport(known, shipment, deps.now());
+  const reported = afterReport(known, shipment, run.now());
   const problem = errorStates.includes(shipment.state.id) ? deliveryProblem(reported) : undefined;
 
-  const { keys, opened } = await decodeShipment(leased, shipment, deps);
+  const { keys, opened } = await decodeShipment(leased, shipment, run);
   const isUnproven = known.tentative === true && opened === 0;
-  const owner = isUnproven ? await findShipmentOwner(leased, shipment, deps) : "this_request";
-  if (owner === "another_request") return unlinkShipment(leased, known.id, deps);
-  await compensateExpired(leased, keys, run, deps);
+  const owner = isUnproven ? await findShipmentOwner(leased, shipment, run) : "this_request";
+  if (owner === "another_request") return unlinkShipment(leased, known.id, run);
+  await compensateExpired(leased, keys, run);
   const { tentative, ...confirmed } = reported;
   const linked = owner === "this_request" ? confirmed : reported;
   const request = { ...rest, delivery: { ...delivery, shipment: linked }, ...(problem && { errorMessage: problem }) };
-  return savePoll(leased, request, keys, deps);
+  return savePoll(leased, request, keys, run);
 }
 
 /** Unlinks a tentative shipment whose responses are for keys of another request. The look-up continues. */

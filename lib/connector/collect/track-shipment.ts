@@ -15,24 +15,24 @@ import type { PollResult } from "./poll-shipment.ts";
  * tracking number. Does not read the encrypted PIN and credential responses. Takes no lease: the call changes nothing,
  * and the result is saved by version. Skips a request that another run has leased.
  */
-export async function trackShipment(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<PollResult> {
-  const { delivery, log, now } = deps;
+export async function trackShipment(loaded: LoadedRequest, run: Run): Promise<PollResult> {
+  const { delivery, log, now } = run;
   const request = loaded.request;
   const shipmentId = shipmentIdOf(request);
-  if (shipmentId === undefined || isLeasedByAnother(request.lease, run, now())) return "skipped";
-  const answer = await callInTurn(deliveryService, run, deps, () => delivery.getShipment(shipmentId));
+  if (shipmentId === undefined || isLeasedByAnother(request.lease, run)) return "skipped";
+  const answer = await callInTurn(deliveryService, run, () => delivery.getShipment(shipmentId));
   if (answer === notCalled) return "deferred";
   // An answer ends the count of 404s in a row.
   const { missing, ...rest } = request.delivery ?? {};
   if (!(answer instanceof PeerFailure)) {
     const shipment = afterReport(rest.shipment ?? { id: shipmentId }, answer, now());
-    await saveTracked(loaded, { ...rest, shipment }, deps);
+    await saveTracked(loaded, { ...rest, shipment }, run);
     return "answered";
   }
   log.warn("poll_failed", { shipmentId, error: answer });
   if (answer.kind === "unauthorized") return "unauthorized";
   if (answer.kind === "missing") return "missing";
-  await saveTracked(loaded, request.delivery, deps, answer.retryAfterSeconds);
+  await saveTracked(loaded, request.delivery, run, answer.retryAfterSeconds);
   return "failed";
 }
 

@@ -27,9 +27,8 @@ export interface EventDeps extends Pick<ConnectorDeps, "intervals" | "now" | "ra
 }
 
 /** The calls of one run to one sink. */
-export interface SinkRun {
+export interface SinkRun extends Run<EventDeps> {
   readonly sink: EventSink;
-  readonly run: Run;
   /** Ends the run and its calls early. */
   readonly signal: AbortSignal | undefined;
   readonly counts: { delivered: number; failed: number; givenUp: number; deferred: number };
@@ -46,28 +45,22 @@ const maxFailures = 3;
 const maxRefusals = 20;
 
 /** Whether the run starts no more calls to the sink. */
-export const hasEnded = ({ isStopped, run, signal }: SinkRun, deps: Pick<EventDeps, "now">): boolean =>
-  isStopped || signal?.aborted === true || isPastDeadline(run, deps);
+export const hasEnded = (run: SinkRun): boolean => run.isStopped || run.signal?.aborted === true || isPastDeadline(run);
 
 /**
  * Sends the due events of one request to one sink, in order, and removes the index rows that are no longer needed.
  * @param entries the index rows by which the request was found
  */
-export async function deliverEvents(
-  requestId: string,
-  entries: readonly DueEvents[],
-  sinkRun: SinkRun,
-  deps: EventDeps,
-): Promise<void> {
-  const { events } = deps;
-  const { number } = sinkRun.sink;
+export async function deliverEvents(requestId: string, entries: readonly DueEvents[], run: SinkRun): Promise<void> {
+  const { events } = run;
+  const { number } = run.sink;
   const loaded = await events.load(requestId);
   // Not their number: a backup that was made during a change may lack the row of its events.
   const last = loaded.events.at(-1)?.sequence ?? 0;
   for (const entry of entries.filter(({ first }) => first > last))
-    if (canRemoveIndexRow(entry, { isOrphan: last === 0 }, deps)) await events.removeStale(entry);
+    if (canRemoveIndexRow(entry, { isOrphan: last === 0 }, run)) await events.removeStale(entry);
 
-  const delivery = await sendOpen(requestId, loaded, sinkRun, deps);
+  const delivery = await sendOpen(requestId, loaded, run);
   if (delivery === undefined) return;
   const isDone = openEvents(loaded, number, delivery).length === 0;
   const next = delivery.retry?.nextAt;
@@ -84,28 +77,22 @@ export async function deliverEvents(
  * hosts send the same event at the same time.
  * @returns the delivery as it is stored; undefined if another run has it
  */
-async function sendOpen(
-  requestId: string,
-  loaded: LoadedEvents,
-  sinkRun: SinkRun,
-  deps: EventDeps,
-): Promise<EventDelivery | undefined> {
-  const { events, now, intervals } = deps;
-  const { sink, run } = sinkRun;
+async function sendOpen(requestId: string, loaded: LoadedEvents, run: SinkRun): Promise<EventDelivery | undefined> {
+  const { events, now, intervals, sink } = run;
   const before = loaded.deliveries.get(sink.number);
   const { value: found } = before ?? { value: nothingDone };
   const open = openEvents(loaded, sink.number);
   if (open.length === 0) return found;
-  if (isLeasedByAnother(found.lease, run, now())) return undefined;
+  if (isLeasedByAnother(found.lease, run)) return undefined;
   if (found.retry !== undefined && found.retry.nextAt > now()) return found;
 
-  const leased = (delivery: EventDelivery) => ({ ...delivery, lease: newLease(run, now(), intervals) });
+  const leased = (delivery: EventDelivery) => ({ ...delivery, lease: newLease(run) });
   let stored = await events.saveDelivery(requestId, sink.number, before, leased(found));
   for (const event of open) {
     // The lease must outlast the call.
     if (stored?.value.lease === undefined || now() > plus(stored.value.lease.until, -intervals.eventCallMs)) break;
     const { lease, ...unleased } = stored.value;
-    const { delivery, goesOn } = await sendEvent(event, unleased, sinkRun, deps);
+    const { delivery, goesOn } = await sendEvent(event, unleased, run);
     const isLast = !goesOn || event === open.at(-1);
     stored = await events.saveDelivery(requestId, sink.number, stored, isLast ? delivery : leased(delivery));
     if (isLast) return stored?.value;
@@ -117,29 +104,27 @@ async function sendOpen(
 async function sendEvent(
   event: RequestEvent,
   delivery: EventDelivery,
-  sinkRun: SinkRun,
-  deps: EventDeps,
+  run: SinkRun,
 ): Promise<{ readonly delivery: EventDelivery; readonly goesOn: boolean }> {
-  const { sink, signal, counts } = sinkRun;
-  const { now, intervals, log } = deps;
-  if (hasEnded(sinkRun, deps)) return { delivery, goesOn: false };
+  const { sink, signal, counts, now, intervals, log } = run;
+  if (hasEnded(run)) return { delivery, goesOn: false };
   const failure = await orFailure(sink.send(cloudEventOf(event), signal));
   const { retry, ...rest } = delivery;
   if (!(failure instanceof PeerFailure)) {
-    sinkRun.failures = 0;
+    run.failures = 0;
     counts.delivered++;
     return { delivery: withDelivered(rest, event, now()), goesOn: true };
   }
   if (signal?.aborted === true && failure.status === undefined) return { delivery, goesOn: false };
-  noteFailure(failure, sinkRun, deps);
-  await recordPause(failure, sink, deps);
+  noteFailure(failure, run);
+  await recordPause(failure, sink, run);
   if (failure.status === gone) return { delivery, goesOn: false };
 
   const ageMs = between(event.at, now());
   measure("event.unsent.age", ageMs / 1000, { sink: sink.number });
   const fields = { sink: sink.number, eventId: eventId(event), type: event.type, error: failure };
   // Shorter by up to a half, so that the attempts of many requests spread.
-  const factor = 1 - (deps.random(1)[0] ?? 0) / 512;
+  const factor = 1 - (run.random(1)[0] ?? 0) / 512;
   const backOff = { minMs: intervals.eventRetry.minMs * factor, maxMs: intervals.eventRetry.maxMs * factor };
   // An event that waited for long, because its sink was stopped, is tried more than once too.
   if (ageMs < intervals.eventRetryForMs || (retry?.attempts ?? 0) === 0) {
@@ -155,11 +140,11 @@ async function sendEvent(
 }
 
 /** Stops the calls of this run to a sink that is not responding, or that asks for it. */
-function noteFailure(failure: PeerFailure, sinkRun: SinkRun, { now }: Pick<EventDeps, "now">): void {
+function noteFailure(failure: PeerFailure, run: SinkRun): void {
   const { status, kind } = failure;
-  sinkRun.failures++;
-  sinkRun.lastFailure = { at: now(), message: failureText(failure) };
+  run.failures++;
+  run.lastFailure = { at: run.now(), message: failureText(failure) };
   const isAway = status === undefined || status === gone || kind === "throttled";
   const limit = status !== undefined && status < 500 ? maxRefusals : maxFailures;
-  if (isAway || sinkRun.failures >= limit) sinkRun.isStopped = true;
+  if (isAway || run.failures >= limit) run.isStopped = true;
 }

@@ -45,7 +45,7 @@ export const resendEvent = (
   deps: EventDeps & Pick<ConnectorDeps, "requests">,
 ): Promise<{ readonly deliveredAt?: Instant; readonly problem?: string }> =>
   withLogFields({ credentialRequestId: requestId }, async () => {
-    const { events, now, intervals, log } = deps;
+    const { events, now, log } = deps;
     await loadRequest(requestId, deps);
     const { sink, status } = await findSink(number, deps);
     const loaded = await events.load(requestId);
@@ -62,9 +62,9 @@ export const resendEvent = (
 
     const { lease, ...delivery } = before.value;
     const run = startRun("on_demand", deps);
-    const leased = isLeasedByAnother(lease, run, now())
+    const leased = isLeasedByAnother(lease, run)
       ? undefined
-      : await events.saveDelivery(requestId, number, before, { ...delivery, lease: newLease(run, now(), intervals) });
+      : await events.saveDelivery(requestId, number, before, { ...delivery, lease: newLease(run) });
     if (leased === undefined)
       throw new Fault("conflict", "Events of the request are being sent.", {
         retryAfterSeconds: secondsUntilFree(lease, deps),

@@ -52,11 +52,11 @@ export async function resendSince(
         ids.set(sortKeyOf(entry), entry.requestId);
     const page = [...ids].sort(([a], [b]) => (a < b ? -1 : 1)).slice(0, pageSize);
     for (const [at, requestId] of page) {
-      if (isPastDeadline(run, deps))
+      if (isPastDeadline(run))
         return { ...counts, isComplete: false, ...(position !== undefined && { next: position }) };
       await withLogFields({ credentialRequestId: requestId }, async () => {
         try {
-          const events = await makeDue(requestId, wanted, run, deps);
+          const events = await makeDue(requestId, wanted, run);
           if (events === "left") counts.left++;
           else if (events > 0) counts.requests++;
           counts.events += events === "left" ? 0 : events;
@@ -72,13 +72,9 @@ export async function resendSince(
 }
 
 /** Returns the number of events of a request that are due again; `left` if they are being sent. */
-const makeDue = (
-  requestId: string,
-  { sink, since }: EventsSince,
-  run: Run,
-  { events, now }: EventDeps,
-): Promise<number | "left"> =>
+const makeDue = (requestId: string, { sink, since }: EventsSince, run: Run<EventDeps>): Promise<number | "left"> =>
   retryOnConflict(async () => {
+    const { events, now } = run;
     const loaded = await events.load(requestId);
     const before = loaded.deliveries.get(sink);
     if (before === undefined) return 0;
@@ -88,7 +84,7 @@ const makeDue = (
     );
     const [first] = again;
     if (first === undefined) return 0;
-    if (isLeasedByAnother(delivery.lease, run, now())) return "left";
+    if (isLeasedByAnother(delivery.lease, run)) return "left";
     const saved = await events.saveDelivery(requestId, sink, before, {
       ...delivery,
       done: first.sequence - 1,

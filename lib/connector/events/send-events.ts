@@ -58,9 +58,9 @@ export async function sendEventsAfterJob(deps: EventDeps, limitMs = afterJobMs):
 async function sendToSink(sink: EventSink, deps: EventDeps, signal: AbortSignal | undefined): Promise<EventsReport> {
   const { events, now, log } = deps;
   const { number } = sink;
-  const run = { ...startRun("timer", deps), endsAt: plus(now(), budgetMs) };
   const counts = { delivered: 0, failed: 0, givenUp: 0, deferred: 0 };
-  const sinkRun: SinkRun = { sink, run, signal, counts, failures: 0, isStopped: false };
+  const endsAt = plus(now(), budgetMs);
+  const run: SinkRun = { ...startRun("timer", deps), endsAt, sink, signal, counts, failures: 0, isStopped: false };
   let hasFailed = false;
   const logFailure = (error: unknown) => {
     if (!hasFailed) log.error("event_sink_failed", { sink: number, error });
@@ -77,16 +77,16 @@ async function sendToSink(sink: EventSink, deps: EventDeps, signal: AbortSignal 
     const byRequest = Map.groupBy(await events.dueUntil(number, now(), maxEntries), ({ requestId }) => requestId);
     const visits = [...byRequest].map(([requestId, entries]) =>
       limit(async () => {
-        if (hasEnded(sinkRun, deps)) return void counts.deferred++;
+        if (hasEnded(run)) return void counts.deferred++;
         try {
           await withLogFields({ credentialRequestId: requestId }, () =>
-            deliverEvents(requestId, entries, sinkRun, deps).catch(error =>
+            deliverEvents(requestId, entries, run).catch(error =>
               logAndContinue(error, { sink: number, run: run.owner }, deps),
             ),
           );
         } catch (error) {
           // Unavailable storage ends the run, but not before the calls to the sink that were made.
-          sinkRun.isStopped = true;
+          run.isStopped = true;
           counts.deferred++;
           logFailure(error);
         }
@@ -94,8 +94,8 @@ async function sendToSink(sink: EventSink, deps: EventDeps, signal: AbortSignal 
     );
     await Promise.all(visits);
     // Without a failed call, now or before, the stored state is right: it is not written at each run.
-    if (sinkRun.lastFailure !== undefined || (counts.delivered > 0 && (state.failure?.attempts ?? 0) > 0))
-      await recordCalls(number, { ...sinkRun, isAccepted: counts.delivered > 0 }, deps);
+    if (run.lastFailure !== undefined || (counts.delivered > 0 && (state.failure?.attempts ?? 0) > 0))
+      await recordCalls(number, { ...run, isAccepted: counts.delivered > 0 }, deps);
   } catch (error) {
     logFailure(error);
   }

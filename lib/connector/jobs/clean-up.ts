@@ -29,7 +29,7 @@ interface CleanUpReport {
 export async function cleanUp(completedDays: number, deps: ConnectorDeps): Promise<CleanUpReport> {
   const run = startRun("timer", deps);
   let purged = 0;
-  const unvisited = await forEachDue("purge", run, deps, async (start, entries) => {
+  const unvisited = await forEachDue("purge", run, async (start, entries) => {
     let loaded = start;
     for (const { keyId } of entries) {
       if (keyId === undefined) continue;
@@ -38,14 +38,13 @@ export async function cleanUp(completedDays: number, deps: ConnectorDeps): Promi
     }
     return false;
   });
-  const claims = await deps.claims.removeEnded(deps.now(), () => isPastDeadline(run, deps));
+  const claims = await deps.claims.removeEnded(deps.now(), () => isPastDeadline(run));
   const counts = { deleted: 0, archived: 0 };
   const { registerMs } = deps.intervals;
   const clean = (queue: "clean" | "register", ageMs: number) =>
     forEachDue(
       queue,
       run,
-      deps,
       async loaded => {
         const { replaceDue, trackDue } = loaded.request;
         // A loss that is reported later revokes its credentials.

@@ -13,11 +13,11 @@ import { processSecurityKey } from "./process-security-keys.ts";
  * request due. If the replaced key was deleted meanwhile, an error event says that nothing was revoked. Returns whether
  * a revocation was deferred to a later run.
  */
-export async function followReplacement(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<boolean> {
-  const { requests, now, log } = deps;
+export async function followReplacement(loaded: LoadedRequest, run: Run): Promise<boolean> {
+  const { requests, now, log } = run;
   const { replaceDue, ...request } = loaded.request;
   const { replaces, createdBy } = request;
-  if (replaces === undefined || isLeasedByAnother(request.lease, run, now())) return false;
+  if (replaces === undefined || isLeasedByAnother(request.lease, run)) return false;
   const old = await requests.load(replaces.requestId);
   const before = old?.keys.find(({ id }) => id === replaces.keyId);
   if (old === undefined || before === undefined) {
@@ -27,7 +27,7 @@ export async function followReplacement(loaded: LoadedRequest, run: Run, deps: C
     await requests.save(loaded, { request });
     return false;
   }
-  const { key, isRevocable, nextLook } = replacementOf(loaded, before, deps);
+  const { key, isRevocable, nextLook } = replacementOf(loaded, before, run);
   const cause = { reason: "replaced", ...(createdBy && { requestedBy: createdBy }) } as const;
   const wanted = before.credentials.map(isRevocable);
   const after = withRevocations(key, (_, index) => wanted[index] === true, cause, now());
@@ -39,7 +39,7 @@ export async function followReplacement(loaded: LoadedRequest, run: Run, deps: C
   if (after === key) return false;
   return withLogFields({ credentialRequestId: replaces.requestId }, async () => {
     log.info("revocation_requested", { reason: cause.reason });
-    return (await processSecurityKey(saved, after.id, run, deps)).isDeferred;
+    return (await processSecurityKey(saved, after.id, run)).isDeferred;
   });
 }
 
@@ -52,7 +52,7 @@ export async function followCreate(requestId: string, deps: ConnectorDeps): Prom
   const run: Run = { ...startRun("timer", deps), endsAt: plus(deps.now(), deps.intervals.idpCallMs) };
   const follow = async () => {
     const loaded = await deps.requests.load(requestId);
-    if (loaded?.request.replaceDue !== undefined) await followReplacement(loaded, run, deps);
+    if (loaded?.request.replaceDue !== undefined) await followReplacement(loaded, run);
   };
   await withLogFields({ credentialRequestId: requestId }, async () => {
     const followed = await toResult(follow());

@@ -17,16 +17,16 @@ export async function processCredentialRequests(mode: Run["mode"], deps: Connect
   const run = startRun(mode, deps);
   const counts = newKeyCounts();
   let deferred = 0;
-  await continueAfterPauses(run, deps, async () => {
-    const unreconciled = await forEachDue("reconcile", run, deps, loaded =>
-      loaded.request.cancelling === undefined ? reconcileRequest(loaded, run, deps) : resumeCancel(loaded, run, deps),
+  await continueAfterPauses(run, async () => {
+    const unreconciled = await forEachDue("reconcile", run, loaded =>
+      loaded.request.cancelling === undefined ? reconcileRequest(loaded, run) : resumeCancel(loaded, run),
     );
-    const ofKeys = await processSecurityKeys("key", run, deps, counts);
-    const ofShipmentKeys = await processSecurityKeys("shipment_key", run, deps, counts);
+    const ofKeys = await processSecurityKeys("key", run, counts);
+    const ofShipmentKeys = await processSecurityKeys("shipment_key", run, counts);
     // Last, so that what has become active in this run is followed by it.
-    const follow = (loaded: LoadedRequest) => followReplacement(loaded, run, deps);
+    const follow = (loaded: LoadedRequest) => followReplacement(loaded, run);
     deferred =
-      unreconciled + ofKeys + ofShipmentKeys + (await forEachDue("replace", run, deps, follow, { until: deps.now() }));
+      unreconciled + ofKeys + ofShipmentKeys + (await forEachDue("replace", run, follow, { until: deps.now() }));
   });
   await deps.sendEventsAfterJob();
   return { ...counts, deferred };

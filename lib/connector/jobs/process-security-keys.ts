@@ -3,7 +3,6 @@ import { compensateEnded } from "../activate/compensate-ended.ts";
 import { revokeCredential } from "../activate/revoke-credential.ts";
 import { pollAuthenticator } from "../collect/poll-authenticator.ts";
 import { removeResponsesIfDeleted } from "../collect/save-poll.ts";
-import type { ConnectorDeps } from "../deps.ts";
 import { isRevoking } from "../model/credential.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import { releaseLease } from "../model/next-due.ts";
@@ -26,25 +25,20 @@ type KeyCounts = ReturnType<typeof newKeyCounts>;
  * emails. Returns the number of requests that were deferred or not finished, because the time of the run ended or a
  * peer was not to be called.
  */
-export const processSecurityKeys = (
-  queue: "key" | "shipment_key",
-  run: Run,
-  deps: ConnectorDeps,
-  counts: KeyCounts,
-): Promise<number> =>
-  forEachDue(queue, run, deps, async (start, entries) => {
+export const processSecurityKeys = (queue: "key" | "shipment_key", run: Run, counts: KeyCounts): Promise<number> =>
+  forEachDue(queue, run, async (start, entries) => {
     let loaded = start;
     let hasDeferred = false;
     for (const { keyId } of entries) {
       if (keyId === undefined) continue;
-      if (isPastDeadline(run, deps)) return true;
+      if (isPastDeadline(run)) return true;
       try {
-        const result = await processSecurityKey(loaded, keyId, run, deps, counts);
+        const result = await processSecurityKey(loaded, keyId, run, counts);
         loaded = result.loaded;
         hasDeferred ||= result.isDeferred;
       } catch (error) {
-        logAndContinue(error, { queue, run: run.owner, keyId }, deps);
-        loaded = (await deps.requests.load(loaded.request.id)) ?? loaded;
+        logAndContinue(error, { queue, run: run.owner, keyId }, run);
+        loaded = (await run.requests.load(loaded.request.id)) ?? loaded;
       }
     }
     return hasDeferred;
@@ -61,37 +55,36 @@ export async function processSecurityKey(
   start: LoadedRequest,
   keyId: string,
   run: Run,
-  deps: ConnectorDeps,
   counts = newKeyCounts(),
 ): Promise<Pick<KeyWork, "loaded" | "isDeferred">> {
-  const work = keyWork(start, keyId, run, deps);
-  if (!isLeasedByAnother(work.key.lease, run, deps.now())) {
+  const work = keyWork(start, keyId, run);
+  if (!isLeasedByAnother(work.key.lease, run)) {
     countCredentials(counts, await doDueWork(work), work);
     const { key } = work;
     // Another process stopped while it had the lease, and a cancel ended the work: only this run can remove the key
     // from the queue.
-    const isLeft = work.loaded === start && !isSameDue(releaseLease(key, deps).due, key.due);
+    const isLeft = work.loaded === start && !isSameDue(releaseLease(key, run).due, key.due);
     if (key.lease?.owner === run.owner || isLeft) await work.finish(same => same);
   }
-  measureUnsentMail(work.key, deps.now());
+  measureUnsentMail(work.key, run.now());
   return work;
 }
 
 /** Does the due work until the lease is lost. Returns the positions of the credentials that were polled or tried. */
 async function doDueWork(work: KeyWork): Promise<ReadonlySet<number>> {
-  const { run, deps } = work;
+  const { run } = work;
   const processed = new Set<number>();
-  const isMailDue = ({ mail }: SecurityKey) => mail.state === "due" && isRetryDue(mail.retry, run, deps);
+  const isMailDue = ({ mail }: SecurityKey) => mail.state === "due" && isRetryDue(mail.retry, run);
 
   const { enrollment, credentials } = work.key;
-  if (enrollment !== undefined && isWaiting(work.key) && isRetryDue(enrollment, run, deps)) {
+  if (enrollment !== undefined && isWaiting(work.key) && isRetryDue(enrollment, run)) {
     const polled = await pollAuthenticator(work);
     const change = polled && (await compensateEnded(work, polled));
-    if (await work.finish(change, key => dueCredentials(key, run, deps).length > 0 || isMailDue(key)))
+    if (await work.finish(change, key => dueCredentials(key, run).length > 0 || isMailDue(key)))
       for (const [index, { state }] of credentials.entries()) if (state === "processing") processed.add(index);
-    if (work.hasLostLease) await removeResponsesIfDeleted(work.loaded.request.id, deps);
+    if (work.hasLostLease) await removeResponsesIfDeleted(work.loaded.request.id, run);
   }
-  const due = dueCredentials(work.key, run, deps);
+  const due = dueCredentials(work.key, run);
   for (const { index, operation } of due) {
     const isMoreDue = (key: SecurityKey) => index !== due.at(-1)?.index || isMailDue(key);
     const isDone = await work.finish(work.canBegin ? await operation(work, index) : undefined, isMoreDue);
@@ -102,19 +95,19 @@ async function doDueWork(work: KeyWork): Promise<ReadonlySet<number>> {
 }
 
 /** Returns the due credentials with their operations: revocations first, because a lost key may be misused. */
-function dueCredentials({ credentials }: SecurityKey, run: Run, deps: ConnectorDeps) {
+function dueCredentials({ credentials }: SecurityKey, run: Run) {
   const all = [...credentials.entries()];
   const revocations = all
-    .filter(([, credential]) => isRevoking(credential) && isRetryDue(credential.revocation?.retry, run, deps))
+    .filter(([, credential]) => isRevoking(credential) && isRetryDue(credential.revocation?.retry, run))
     .map(([index]) => ({ index, operation: revokeCredential }));
   const activations = all
-    .filter(([, credential]) => credential.state === "activation_pending" && isRetryDue(credential.retry, run, deps))
+    .filter(([, credential]) => credential.state === "activation_pending" && isRetryDue(credential.retry, run))
     .map(([index]) => ({ index, operation: activateCredential }));
   return [...revocations, ...activations];
 }
 
-const isRetryDue = (retry: Retry | undefined, run: Run, { now }: ConnectorDeps): boolean =>
-  retry === undefined || isDue({ ...retry, at: retry.nextAt }, run, now());
+const isRetryDue = (retry: Retry | undefined, run: Run): boolean =>
+  retry === undefined || isDue({ ...retry, at: retry.nextAt }, run);
 
 function countCredentials(counts: KeyCounts, processed: ReadonlySet<number>, { key }: KeyWork): void {
   counts.processed += processed.size;

@@ -32,16 +32,16 @@ interface ShipmentsReport {
  */
 export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): Promise<ShipmentsReport> {
   const run = startRun(mode, deps);
-  const polls = visits("poll", pollShipment, run, deps);
+  const polls = visits("poll", pollShipment, run);
   let deferred = 0;
-  await continueAfterPauses(run, deps, async () => {
+  await continueAfterPauses(run, async () => {
     deferred = await polls.visitDue();
   });
   const { counts, missing } = polls;
   const { answered, failed } = counts;
   const polled = { answered, missing: missing.size, failed };
   const isInDoubt = missing.size > 0 && answered === 0;
-  const known = isInDoubt && !polls.isRefused() ? await probeOtherShipments(missing, run, deps) : "knows_others";
+  const known = isInDoubt && !polls.isRefused() ? await probeOtherShipments(missing, run) : "knows_others";
   const others = polls.isRefused() ? "unauthorized" : known;
   if (others === "unauthorized" || others === "knows_none") {
     if (others === "unauthorized") deps.log.error("delivery_token_refused", {});
@@ -49,14 +49,13 @@ export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): 
     await deps.sendEventsAfterJob();
     return { ...polled, activated: 0, tracked: 0, deferred };
   }
-  if (others === "knows_others")
-    deferred += await polls.countMissing(loaded => countMissingShipment(loaded, run, deps));
+  if (others === "knows_others") deferred += await polls.countMissing(loaded => countMissingShipment(loaded, run));
   const keys = newKeyCounts();
   let deferredKeys = 0;
-  await continueAfterPauses(run, deps, async () => {
-    deferredKeys = await processSecurityKeys("shipment_key", run, deps, keys);
+  await continueAfterPauses(run, async () => {
+    deferredKeys = await processSecurityKeys("shipment_key", run, keys);
   });
-  const tracked = await trackShipments(run, answered > 0, deps);
+  const tracked = await trackShipments(run, answered > 0);
   await deps.sendEventsAfterJob();
   deferred += deferredKeys + tracked.deferred;
   return { ...polled, activated: keys.activated, tracked: tracked.answered, deferred };
@@ -68,28 +67,23 @@ export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): 
  * callers run it for responses, as often as they like.
  * @param knowsOthers whether the delivery service has answered for another shipment in this run: its 404s count then
  */
-async function trackShipments(run: Run, knowsOthers: boolean, deps: ConnectorDeps) {
-  const tracks = visits("track", trackShipment, run, deps);
+async function trackShipments(run: Run, knowsOthers: boolean) {
+  const tracks = visits("track", trackShipment, run);
   const deferred = await tracks.visitDue();
-  if (tracks.isRefused()) deps.log.error("delivery_token_refused", {});
+  if (tracks.isRefused()) run.log.error("delivery_token_refused", {});
   const { answered } = tracks.counts;
   const isCounted = knowsOthers || answered > 0;
-  const uncounted = await tracks.countMissing(loaded => countMissingTracked(loaded, isCounted, deps));
+  const uncounted = await tracks.countMissing(loaded => countMissingTracked(loaded, isCounted, run));
   return { answered, deferred: deferred + uncounted };
 }
 
 /** Returns the visits of a run to the shipments of a queue: what the delivery service says of each. */
-function visits(
-  queue: "poll" | "track",
-  visit: (loaded: LoadedRequest, run: Run, deps: ConnectorDeps) => Promise<PollResult>,
-  run: Run,
-  deps: ConnectorDeps,
-) {
+function visits(queue: "poll" | "track", visit: (loaded: LoadedRequest, run: Run) => Promise<PollResult>, run: Run) {
   const counts = { answered: 0, missing: 0, unauthorized: 0, failed: 0, skipped: 0, deferred: 0 };
   /** The requests whose shipments got a 404, by id, each with the work that was due. */
   const missing = new Map<string, Due | undefined>();
   const work = async (loaded: LoadedRequest): Promise<boolean> => {
-    const result = await visit(loaded, run, deps);
+    const result = await visit(loaded, run);
     counts[result]++;
     if (result === "missing") missing.set(loaded.request.id, scheduledWork(loaded, { queue }));
     return result === "deferred";
@@ -101,8 +95,8 @@ function visits(
     isRefused,
     /** Visits the due shipments while the delivery service accepts the connector. Returns how many were deferred. */
     visitDue: () =>
-      forEachDue(queue, run, deps, work, {
-        ...(queue === "track" && { until: deps.now() }),
+      forEachDue(queue, run, work, {
+        ...(queue === "track" && { until: run.now() }),
         shouldEnd: isRefused,
       }),
     /**
@@ -112,16 +106,16 @@ function visits(
     async countMissing(count: (loaded: LoadedRequest) => Promise<void>): Promise<number> {
       let deferred = 0;
       for (const [id, due] of missing) {
-        if (isPastDeadline(run, deps)) {
+        if (isPastDeadline(run)) {
           deferred++;
           continue;
         }
         await withLogFields({ credentialRequestId: id }, async () => {
           try {
-            const loaded = await deps.requests.load(id);
+            const loaded = await run.requests.load(id);
             if (loaded !== undefined && isSameDue(scheduledWork(loaded, { queue }), due)) await count(loaded);
           } catch (error) {
-            logAndContinue(error, { queue, run: run.owner }, deps);
+            logAndContinue(error, { queue, run: run.owner }, run);
           }
         });
       }

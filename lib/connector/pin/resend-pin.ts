@@ -39,11 +39,11 @@ export async function resendPin(
   deps: ConnectorDeps,
   provisioning?: SecurityKey["provisioning"],
 ): Promise<ResendReport> {
-  const run = startRun("on_demand", deps);
+  const run = startRun("on_demand", withOneGet(deps));
   return withLogFields({ credentialRequestId: requestId }, async () => {
-    const start = await loadUnleased(requestId, loaded => mailedKeys(loaded, provisioning), run, deps);
-    const keyIds = mailableKeyIds(start, provisioning, run, deps);
-    const ends = await resendEach(start, keyIds, run, withOneGet(deps));
+    const start = await loadUnleased(requestId, loaded => mailedKeys(loaded, provisioning), run);
+    const keyIds = mailableKeyIds(start, provisioning, run);
+    const ends = await resendEach(start, keyIds, run);
     const faults = ends.flatMap(({ end }) => (end instanceof Fault ? end : []));
     if (faults.length === ends.length)
       throw (
@@ -59,7 +59,7 @@ export async function resendPin(
       };
     });
     const sent = ends.length - unsent.length;
-    deps.log.info("pin_resent", { sent, unsent: unsent.length });
+    run.log.info("pin_resent", { sent, unsent: unsent.length });
     return { sent, unsent };
   });
 }
@@ -95,13 +95,12 @@ function mailableKeyIds(
   loaded: LoadedRequest,
   provisioning: SecurityKey["provisioning"] | undefined,
   run: Run,
-  deps: ConnectorDeps,
 ): readonly string[] {
   const mailed = mailedKeys(loaded, provisioning);
   if (mailed.length === 0) throw nothingToSend(keysOf(loaded, provisioning));
-  const leased = mailed.find(({ lease }) => isLeasedByAnother(lease, run, deps.now()));
-  if (leased !== undefined) throw keyBusyFault(leased, deps);
-  if (!loaded.request.emailsTo.some(email => isMailable(email, deps.pinMailDomains)))
+  const leased = mailed.find(({ lease }) => isLeasedByAnother(lease, run));
+  if (leased !== undefined) throw keyBusyFault(leased, run);
+  if (!loaded.request.emailsTo.some(email => isMailable(email, run.pinMailDomains)))
     throw new Fault(
       "conflict",
       "PIN emails may go to no address of the request: PIN_MAIL_DOMAINS allows none of their domains.",
@@ -117,22 +116,22 @@ const keyBusyFault = ({ lease }: SecurityKey, deps: ConnectorDeps): Fault =>
 const mailServiceAway = "The mail service is temporarily unavailable.";
 
 /** Returns why the call sends no more emails; undefined if it may send another one. */
-function whyStopped(run: Run, deps: ConnectorDeps): Fault | undefined {
-  if (isPastDeadline(run, deps))
+function whyStopped(run: Run): Fault | undefined {
+  if (isPastDeadline(run))
     return new Fault("unavailable", "Timed out before all PINs were sent.", { retryAfterSeconds: 30 });
-  if (!isStopped(mailService, run, deps)) return undefined;
-  const { pausedUntil } = deps.peerLimits.of(mailService);
-  const retryAfterSeconds = pausedUntil === undefined ? 30 : Math.ceil(between(deps.now(), pausedUntil) / 1000);
+  if (!isStopped(mailService, run)) return undefined;
+  const { pausedUntil } = run.peerLimits.of(mailService);
+  const retryAfterSeconds = pausedUntil === undefined ? 30 : Math.ceil(between(run.now(), pausedUntil) / 1000);
   return new Fault("unavailable", mailServiceAway, { retryAfterSeconds });
 }
 
 /** Returns why the key is not mailed now; undefined if it may be. */
-function whyNotNow(key: SecurityKey, run: Run, deps: ConnectorDeps): Fault | undefined {
-  const now = deps.now();
+function whyNotNow(key: SecurityKey, run: Run): Fault | undefined {
+  const now = run.now();
   // The request may have been read again after a conflict on an earlier key.
-  if (isLeasedByAnother(key.lease, run, now)) return keyBusyFault(key, deps);
+  if (isLeasedByAnother(key.lease, run)) return keyBusyFault(key, run);
   const resends = recent(key, now);
-  if (resends.length < resendsPerHour) return whyStopped(run, deps);
+  if (resends.length < resendsPerHour) return whyStopped(run);
   const retryAfterSeconds = between(now, plus(resends[0] ?? now, hours(1))) / 1000;
   return new Fault("throttled", "The PIN was resent too often.", { retryAfterSeconds });
 }
@@ -141,33 +140,32 @@ function whyNotNow(key: SecurityKey, run: Run, deps: ConnectorDeps): Fault | und
 type ResendEnd = "sent" | "taken" | Fault;
 
 /** Emails each key whose PIN is available until the time is over or the mail service throttles. */
-async function resendEach(start: LoadedRequest, keyIds: readonly string[], run: Run, deps: ConnectorDeps) {
+async function resendEach(start: LoadedRequest, keyIds: readonly string[], run: Run) {
   const ends: { readonly keyId: string; readonly end: ResendEnd }[] = [];
   let loaded = start;
   for (const keyId of keyIds) {
-    const work = keyWork(loaded, keyId, run, deps);
-    ends.push({ keyId, end: whyNotNow(work.key, run, deps) ?? (await resendOne(work)) });
-    loaded = work.hasLostLease ? ((await deps.requests.load(start.request.id)) ?? loaded) : work.loaded;
+    const work = keyWork(loaded, keyId, run);
+    ends.push({ keyId, end: whyNotNow(work.key, run) ?? (await resendOne(work)) });
+    loaded = work.hasLostLease ? ((await run.requests.load(start.request.id)) ?? loaded) : work.loaded;
   }
   return ends;
 }
 
 async function resendOne(work: KeyWork): Promise<ResendEnd> {
-  const { run, deps } = work;
-  const fetched = await orFailure(fetchPinResponse(work.loaded, work.key, deps));
-  const opened = await openPinResponse(work.loaded, work.key, fetched, deps);
+  const { run } = work;
+  const fetched = await orFailure(fetchPinResponse(work.loaded, work.key, run));
+  const opened = await openPinResponse(work.loaded, work.key, fetched, run);
   if ("problem" in opened) {
     const { problem, isTransient, retryAfterSeconds = 30 } = opened;
     return isTransient ? new Fault("unavailable", problem, { retryAfterSeconds }) : new Fault("conflict", problem);
   }
-  if (!(await work.finish(await resend(work, opened.pin))))
-    return whyStopped(run, deps) ?? keyBusyFault(work.key, deps);
+  if (!(await work.finish(await resend(work, opened.pin)))) return whyStopped(run) ?? keyBusyFault(work.key, run);
   const { state, accepted, retry } = work.key.mail;
   if (state === "sent") return "sent";
   if (state === "due" && accepted !== undefined) return "taken";
   const problem = retry?.lastError ?? mailServiceAway;
   if (state !== "due" || retry === undefined) return new Fault("conflict", problem);
-  const retryAfterSeconds = between(deps.now(), retry.nextAt) / 1000;
+  const retryAfterSeconds = between(run.now(), retry.nextAt) / 1000;
   return new Fault("unavailable", `${problem} A job tries again.`, { retryAfterSeconds });
 }
 
@@ -191,7 +189,7 @@ function withOneGet({ delivery, ...deps }: ConnectorDeps): ConnectorDeps {
  * job continues it after a crash. An email that the mail service has certainly not taken does not count in the limit.
  */
 async function resend(work: KeyWork, pin: string): Promise<KeyChange | undefined> {
-  const at = work.deps.now();
+  const at = work.run.now();
   const before = recent(work.key, at);
   const nextMail = ({ leftOut, triedAt, accepted, errorCode, ...mail }: SecurityKey["mail"]): SecurityKey["mail"] => ({
     ...mail,
@@ -201,7 +199,7 @@ async function resend(work: KeyWork, pin: string): Promise<KeyChange | undefined
     retry: firstAttempt(at),
     resentAt: [...before, at],
   });
-  const send = { ...addressesOf(work.loaded, work.key, work.deps), pin, inDoubt: false };
+  const send = { ...addressesOf(work.loaded, work.key, work.run), pin, inDoubt: false };
   const intent = (key: SecurityKey) => ({ ...key, mail: nextMail(key.mail), due: { queue: queueOf(key), at } });
   const change = await deliver(work, send, intent);
   const { number } = work.key.mail;

@@ -29,25 +29,25 @@ const maxAccepted = 2;
  * stays due, as after a failure (C14).
  */
 export async function sendPinMail(work: KeyWork): Promise<KeyChange | undefined> {
-  const { loaded, key, deps } = work;
+  const { loaded, key, run } = work;
   const inDoubt = key.mail.triedAt !== undefined;
   if (inDoubt) {
-    const found = await work.read(mailService, () => deps.mailer.status(operationOf(loaded, key)));
+    const found = await work.read(mailService, () => run.mailer.status(operationOf(loaded, key)));
     if (found === notCalled) return undefined;
-    const change = found instanceof PeerFailure ? afterNoLookUp(key, found, deps) : afterLookUp(key, found, deps);
+    const change = found instanceof PeerFailure ? afterNoLookUp(key, found, run) : afterLookUp(key, found, run);
     if (change !== undefined) return change;
   }
-  if (isOverdue(key, deps)) return giveUp(key, deps);
-  const addresses = addressesOf(loaded, key, deps);
+  if (isOverdue(key, run)) return giveUp(key, run);
+  const addresses = addressesOf(loaded, key, run);
   if (addresses.to.length === 0)
-    return sendLater("No PIN email was sent.", { leftOut: addresses.leftOut, mayBeSent: inDoubt }, deps);
+    return sendLater("No PIN email was sent.", { leftOut: addresses.leftOut, mayBeSent: inDoubt }, run);
   const peer = isOnSite(key) ? preRegistrationApi : deliveryService;
-  const fetched = await work.read(peer, () => fetchPinResponse(loaded, key, deps));
+  const fetched = await work.read(peer, () => fetchPinResponse(loaded, key, run));
   if (fetched === notCalled && !work.canBegin) return undefined;
-  const opened = await openPinResponse(loaded, key, fetched === notCalled ? undefined : fetched, deps);
+  const opened = await openPinResponse(loaded, key, fetched === notCalled ? undefined : fetched, run);
   if ("pin" in opened) return deliver(work, { ...addresses, pin: opened.pin, inDoubt });
   if (fetched === notCalled) return undefined;
-  return sendLater(opened.problem, { retryAfterSeconds: opened.retryAfterSeconds }, deps);
+  return sendLater(opened.problem, { retryAfterSeconds: opened.retryAfterSeconds }, run);
 }
 
 /** Whether the email has been due for longer than it is tried. */
@@ -119,8 +119,8 @@ export async function deliver(
   { to, leftOut, pin, inDoubt }: Send,
   prepare = (key: SecurityKey): SecurityKey => key,
 ): Promise<KeyChange | undefined> {
-  const { loaded, deps } = work;
-  const triedAt = deps.now();
+  const { loaded, run } = work;
+  const triedAt = run.now();
   const intent = (current: SecurityKey): SecurityKey => {
     const {
       mail: { leftOut: _, ...mail },
@@ -128,15 +128,15 @@ export async function deliver(
     } = prepare(current);
     return { ...rest, mail: { ...mail, number: sendNumber(mail), triedAt, ...(leftOut.length > 0 && { leftOut }) } };
   };
-  const result = await work.call({ peer: mailService, timeLimitMs: deps.intervals.mailCallMs, intent }, async () => {
+  const result = await work.call({ peer: mailService, timeLimitMs: run.intervals.mailCallMs, intent }, async () => {
     const { key } = work;
     const operation = operationOf(loaded, key);
-    const mail = composePinMail(contentOf(loaded, key, pin), deps.pinMailSender);
-    await deps.mailer.send({ to, ...mail, operationId: operation });
-    return awaitSent(key, operation, deps);
+    const mail = composePinMail(contentOf(loaded, key, pin), run.pinMailSender);
+    await run.mailer.send({ to, ...mail, operationId: operation });
+    return awaitSent(key, operation, run);
   });
   if (result === notCalled) return undefined;
-  return result instanceof PeerFailure ? notAccepted(work.key, result, inDoubt, deps) : result;
+  return result instanceof PeerFailure ? notAccepted(work.key, result, inDoubt, run) : result;
 }
 
 function contentOf({ request }: LoadedRequest, key: SecurityKey, pin: string): PinMailContent {

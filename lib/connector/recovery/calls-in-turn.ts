@@ -12,16 +12,16 @@ import { compensate, compensateAtIdp, type MakeCall } from "./compensate.ts";
  * Whether the run must not call a peer at which these security keys are compensated or cancelled: they are deferred to
  * a later run. An IdP whose creation options begin no registration is not called, so its pause does not count.
  */
-export const mustDeferKeys = (keys: readonly SecurityKey[], run: Run, deps: ConnectorDeps): boolean =>
+export const mustDeferKeys = (keys: readonly SecurityKey[], run: Run): boolean =>
   keys
     .filter(({ state }) => !isTerminal(state))
     .flatMap(key => [
       ...(isOnSite(key) ? [preRegistrationApi] : []),
       ...key.credentials.flatMap(({ idpId }) =>
-        deps.idps.get(idpId)?.compensateUnanswered === undefined ? [] : idpName(idpId),
+        run.idps.get(idpId)?.compensateUnanswered === undefined ? [] : idpName(idpId),
       ),
     ])
-    .some(peer => mustDefer(peer, run, deps));
+    .some(peer => mustDefer(peer, run));
 
 /**
  * Returns how a run of a job makes the calls of compensations and cancels: when their turn at the peer comes, unless
@@ -30,22 +30,22 @@ export const mustDeferKeys = (keys: readonly SecurityKey[], run: Run, deps: Conn
  * the lease (C15)
  */
 export const callsInTurn =
-  (leaseUntil: string, run: Run, deps: ConnectorDeps): MakeCall =>
+  (leaseUntil: string, run: Run): MakeCall =>
   async (peer, timeLimitMs, call) => {
     const notAfter = plus(leaseUntil, -timeLimitMs);
-    const result = await callInTurn(peer, run, deps, call, () => deps.now() <= notAfter);
+    const result = await callInTurn(peer, run, call, () => run.now() <= notAfter);
     if (result instanceof PeerFailure) throw result;
     if (result !== notCalled) return;
-    const waitMs = between(deps.now(), deps.peerLimits.of(peer).pausedUntil ?? deps.now());
+    const waitMs = between(run.now(), run.peerLimits.of(peer).pausedUntil ?? run.now());
     const detail = "It was not called: earlier calls to it have failed, or the lease of the run ends too early.";
     const retryAfterSeconds = waitMs > 0 ? Math.ceil(waitMs / 1000) : undefined;
     throw new PeerFailure(peer, "call", "unreachable", { detail, retryAfterSeconds });
   };
 
 /** Returns the ports of a compensation of a leased request in a run of a job. */
-const withCallsInTurn = ({ request }: LoadedRequest, run: Run, deps: ConnectorDeps) => ({
-  ...deps,
-  makeCall: callsInTurn(request.lease?.until ?? deps.now(), run, deps),
+const withCallsInTurn = ({ request }: LoadedRequest, run: Run) => ({
+  ...run,
+  makeCall: callsInTurn(request.lease?.until ?? run.now(), run),
 });
 
 /**
@@ -56,9 +56,8 @@ export const compensateInTurn = (
   leased: LoadedRequest,
   keys: readonly SecurityKey[],
   run: Run,
-  deps: ConnectorDeps,
 ): Promise<PeerFailure | undefined> =>
-  logFailure(compensate(leased.request.id, keys, withCallsInTurn(leased, run, deps)), deps);
+  logFailure(compensate(leased.request.id, keys, withCallsInTurn(leased, run)), run);
 
 /** Logs the failure of a peer, and returns it. */
 async function logFailure(compensation: Promise<void>, { log }: ConnectorDeps): Promise<PeerFailure | undefined> {
@@ -74,19 +73,14 @@ async function logFailure(compensation: Promise<void>, { log }: ConnectorDeps): 
  * wait for it.
  * @param after the security keys of the leased request as they will be saved
  */
-export async function compensateExpired(
-  leased: LoadedRequest,
-  after: readonly SecurityKey[],
-  run: Run,
-  deps: ConnectorDeps,
-): Promise<void> {
-  const ports = withCallsInTurn(leased, run, deps);
+export async function compensateExpired(leased: LoadedRequest, after: readonly SecurityKey[], run: Run): Promise<void> {
+  const ports = withCallsInTurn(leased, run);
   const compensations = leased.keys.flatMap(key => {
     const ended = after.find(({ id }) => id === key.id)?.credentials ?? [];
     const expired = [...key.credentials.keys()].filter(
       index => key.credentials[index]?.state === "processing" && ended[index]?.state === "failed",
     );
-    return expired.map(index => logFailure(compensateAtIdp(leased.request.id, key, index, ports), deps));
+    return expired.map(index => logFailure(compensateAtIdp(leased.request.id, key, index, ports), run));
   });
   await Promise.all(compensations);
 }

@@ -68,15 +68,11 @@ type ProbeResult = "knows_others" | "knows_none" | "unauthorized" | "undecided";
  * (C10).
  * @param missing the ids of the requests whose shipments got a 404 in this run
  */
-export async function probeOtherShipments(
-  missing: ReadonlyMap<string, unknown>,
-  run: Run,
-  deps: ConnectorDeps,
-): Promise<ProbeResult> {
+export async function probeOtherShipments(missing: ReadonlyMap<string, unknown>, run: Run): Promise<ProbeResult> {
   let calls = 0;
   let doubtful = 0;
-  for await (const { delivery } of answeredShipments(missing.keys(), deps)) {
-    const read = await callInTurn(deliveryService, run, deps, () => deps.delivery.getShipment(delivery.shipment.id));
+  for await (const { delivery } of answeredShipments(missing.keys(), run)) {
+    const read = await callInTurn(deliveryService, run, () => run.delivery.getShipment(delivery.shipment.id));
     if (read === notCalled) return "undecided";
     if (!(read instanceof PeerFailure)) return "knows_others";
     if (read.kind === "unauthorized") return "unauthorized";

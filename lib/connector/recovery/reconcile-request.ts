@@ -20,11 +20,11 @@ import { canFindOthers, findByReference, findCandidates, isNeverOrdered, withUnk
  * the request was not processed because the run must not call a peer now or is over: the run's report counts it as
  * `deferred`.
  */
-export async function reconcileRequest(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<boolean> {
-  const { now, intervals } = deps;
+export async function reconcileRequest(loaded: LoadedRequest, run: Run): Promise<boolean> {
+  const { now, intervals } = run;
   const request = loaded.request;
   const { sentAt } = request.delivery ?? {};
-  if (isLeasedByAnother(request.lease, run, now())) return false;
+  if (isLeasedByAnother(request.lease, run)) return false;
   const dueAt =
     sentAt === undefined
       ? plus(request.createdAt, intervals.receivedMaxAgeMs)
@@ -33,35 +33,35 @@ export async function reconcileRequest(loaded: LoadedRequest, run: Run, deps: Co
     // The create handler may still be running, so the row is left alone, unless its due time is wrong and would come up
     // again and again.
     if ((request.due?.at ?? dueAt) <= now()) {
-      await deps.requests.save(loaded, { request: { ...request, due: { queue: "reconcile", at: dueAt } } });
+      await run.requests.save(loaded, { request: { ...request, due: { queue: "reconcile", at: dueAt } } });
     }
     return false;
   }
   if (sentAt === undefined) {
-    if (mustDeferKeys(loaded.keys, run, deps)) return true;
-    const leased = await leaseRequest(loaded, run, deps);
-    if (leased !== undefined) await compensateAndFail(leased, run, deps);
+    if (mustDeferKeys(loaded.keys, run)) return true;
+    const leased = await leaseRequest(loaded, run);
+    if (leased !== undefined) await compensateAndFail(leased, run);
     return false;
   }
-  const made = await callLeased(loaded, deliveryService, run, deps, () => findByReference(request, sentAt, deps));
+  const made = await callLeased(loaded, deliveryService, run, () => findByReference(request, sentAt, run));
   if (made === notCalled) return true;
-  if (made !== "conflict") await judgeLookUp(made.leased, made.answer, sentAt, run, deps);
+  if (made !== "conflict") await judgeLookUp(made.leased, made.answer, sentAt, run);
   return false;
 }
 
-async function compensateAndFail(leased: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<void> {
+async function compensateAndFail(leased: LoadedRequest, run: Run): Promise<void> {
   const request = leased.request;
-  const failure = await compensateInTurn(leased, leased.keys, run, deps);
+  const failure = await compensateInTurn(leased, leased.keys, run);
   if (failure !== undefined) {
     const message = request.errorMessage ?? "The completed steps of the request are being reverted.";
-    await reconcileLater(leased, message, deps, failure.retryAfterSeconds);
+    await reconcileLater(leased, message, run, failure.retryAfterSeconds);
     return;
   }
   const interrupted =
     request.shipment === undefined
       ? "The request was interrupted before it was started."
       : "The request was interrupted and never sent to the delivery service.";
-  await deps.requests.save(leased, failedRequest(leased, request.errorMessage ?? interrupted, deps.now()));
+  await run.requests.save(leased, failedRequest(leased, request.errorMessage ?? interrupted, run.now()));
 }
 
 /**
@@ -81,20 +81,19 @@ async function judgeLookUp(
   found: Awaited<ReturnType<typeof findByReference>> | PeerFailure,
   sentAt: Instant,
   run: Run,
-  deps: ConnectorDeps,
 ): Promise<void> {
-  const { requests, now, intervals, log } = deps;
+  const { requests, now, intervals, log } = run;
   const { errorMessage, lease, ...request } = leased.request;
   const [listed, failure] = found instanceof PeerFailure ? [undefined, found] : [found, undefined];
   if (failure !== undefined) log.warn("look_up_failed", { error: failure });
-  const { candidates, isContested, isUnknown } = await findCandidates(leased, listed, sentAt, deps);
+  const { candidates, isContested, isUnknown } = await findCandidates(leased, listed, sentAt, run);
   const [shipment] = candidates;
   if (candidates.length === 1 && shipment !== undefined) {
     const { missing, ...sent } = request.delivery ?? {};
     const delivery = { ...sent, shipment: { id: shipment.shipmentId, tentative: true } };
     const due = { queue: "poll", at: now(), peer: deliveryService } as const;
     const started = { ...request, state: startRequest(request.state), delivery, attempts: 0, due };
-    const linked = await requests.save(leased, { request: started, keys: withPollDue(leased.keys, deps) });
+    const linked = await requests.save(leased, { request: started, keys: withPollDue(leased.keys, run) });
     // On a conflict the lease expires, and the next look-up sees whether the shipment is linked to another request.
     if (linked !== undefined) log.info("shipment_linked", { shipmentId: shipment.shipmentId });
     return;
@@ -102,22 +101,22 @@ async function judgeLookUp(
   const delivery = isUnknown ? withUnknown(request.delivery, now()) : request.delivery;
   const isKnown = failure === undefined || request.attempts >= leastLookUps;
   const isTooLate = between(sentAt, now()) > intervals.reconcileForMs && isKnown && !isContested;
-  if (isTooLate || (isUnknown && isNeverOrdered(delivery, now()) && (await canFindOthers(leased, run, deps)))) {
+  if (isTooLate || (isUnknown && isNeverOrdered(delivery, now()) && (await canFindOthers(leased, run)))) {
     log.error("shipment_not_found", { candidates: candidates.length });
-    return failUnconfirmed(leased, run, deps);
+    return failUnconfirmed(leased, run);
   }
   const counted = { ...leased, request: { ...leased.request, ...(delivery && { delivery }) } };
-  await reconcileLater(counted, errorMessage ?? unconfirmedMessage, deps, failure?.retryAfterSeconds);
+  await reconcileLater(counted, errorMessage ?? unconfirmedMessage, run, failure?.retryAfterSeconds);
 }
 
 /** Compensates a request whose shipment was never found, and ends it, but for authenticators with a response. */
-async function failUnconfirmed(leased: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<void> {
+async function failUnconfirmed(leased: LoadedRequest, run: Run): Promise<void> {
   // Authenticators without a response must not be enrolled. A shipment may exist, so nothing is compensated for its
   // security keys.
   const waiting = leased.keys.filter(key => isOnSite(key) && key.state === "processing" && !hasProgressed(key));
-  const failure = await compensateInTurn(leased, waiting, run, deps);
-  if (failure === undefined) await endUnconfirmed(leased, neverConfirmedMessage, deps);
-  else await reconcileLater(leased, neverConfirmedMessage, deps, failure.retryAfterSeconds);
+  const failure = await compensateInTurn(leased, waiting, run);
+  if (failure === undefined) await endUnconfirmed(leased, neverConfirmedMessage, run);
+  else await reconcileLater(leased, neverConfirmedMessage, run, failure.retryAfterSeconds);
 }
 
 /**

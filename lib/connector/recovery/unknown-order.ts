@@ -89,15 +89,15 @@ export const isNeverOrdered = ({ isUnanswered, missing }: Delivery = {}, now: In
  * nothing: the token may be of another organization, or the search may not support references. True if there is no
  * other shipment to search for.
  */
-export async function canFindOthers({ request }: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<boolean> {
-  for await (const other of answeredShipments([request.id], deps)) {
+export async function canFindOthers({ request }: LoadedRequest, run: Run): Promise<boolean> {
+  for await (const other of answeredShipments([request.id], run)) {
     const { shipment, sentAt = other.createdAt } = other.delivery;
-    const found = await callInTurn(deliveryService, run, deps, () => findByReference(other, sentAt, deps));
+    const found = await callInTurn(deliveryService, run, () => findByReference(other, sentAt, run));
     if (found === notCalled) return false;
     const error = found instanceof PeerFailure ? found : undefined;
     const shipments = typeof found === "object" && "shipments" in found ? found.shipments : [];
     const isFound = shipments.some(each => each.shipmentId === shipment.id);
-    if (!isFound) deps.log.warn("search_not_trusted", { otherRequestId: other.id, ...(error && { error }) });
+    if (!isFound) run.log.warn("search_not_trusted", { otherRequestId: other.id, ...(error && { error }) });
     return isFound;
   }
   return true;

@@ -58,14 +58,13 @@ export async function loadUnleased(
   requestId: string,
   keysOf: (loaded: LoadedRequest) => readonly SecurityKey[],
   run: Run,
-  deps: ConnectorDeps,
   load: typeof loadRequest = loadRequest,
 ): Promise<LoadedRequest> {
-  let loaded = await load(requestId, deps);
+  let loaded = await load(requestId, run);
   for (const waitMs of leaseWaitsMs) {
-    if (!keysOf(loaded).some(({ lease }) => isLeasedByAnother(lease, run, deps.now()))) break;
-    await deps.sleep(waitMs);
-    loaded = await load(requestId, deps);
+    if (!keysOf(loaded).some(({ lease }) => isLeasedByAnother(lease, run))) break;
+    await run.sleep(waitMs);
+    loaded = await load(requestId, run);
   }
   return loaded;
 }

@@ -1,6 +1,5 @@
 import type { PeerFailure } from "../../platform/peer-failure.ts";
 import { type Instant, plus } from "../../platform/time.ts";
-import type { ConnectorDeps } from "../deps.ts";
 import { type LoadedRequest, securityKeyOf } from "../model/loaded-request.ts";
 import { releaseLease } from "../model/next-due.ts";
 import type { CredentialRequest } from "../model/request.ts";
@@ -39,7 +38,7 @@ export type KeyWork = ReturnType<typeof keyWork>;
  * its calls by `read` and `call`, and returns the change that they result in, for `finish` to save. If a call was not
  * made, it returns none.
  */
-export function keyWork(start: LoadedRequest, keyId: string, run: Run, deps: ConnectorDeps) {
+export function keyWork(start: LoadedRequest, keyId: string, run: Run) {
   let loaded = start;
   let hasLostLease = false;
   let isDeferred = false;
@@ -47,11 +46,10 @@ export function keyWork(start: LoadedRequest, keyId: string, run: Run, deps: Con
   let hasStoredIntent = false;
 
   const inTurn = <T>(peer: string, work: () => Promise<T>) =>
-    takeTurn(peer, run, deps, work, () => hasStoredIntent || !isPastDeadline(run, deps));
+    takeTurn(peer, run, work, () => hasStoredIntent || !isPastDeadline(run));
 
   return {
     run,
-    deps,
 
     /** The request as this run has last read or written it. */
     get loaded() {
@@ -70,12 +68,12 @@ export function keyWork(start: LoadedRequest, keyId: string, run: Run, deps: Con
     },
     /** Whether the run may begin another operation on the key: it still has the key, and its time is not over. */
     get canBegin() {
-      return !hasLostLease && !isPastDeadline(run, deps);
+      return !hasLostLease && !isPastDeadline(run);
     },
 
     /** Makes a call in its turn that changes nothing at its peer. It needs no lease. */
     read: <T>(peer: string, call: () => Promise<T>): Promise<T | PeerFailure | NotCalled> =>
-      inTurn(peer, () => callAndRecord(peer, run, deps, call, "read")),
+      inTurn(peer, () => callAndRecord(peer, run, call, "read")),
 
     /**
      * Makes a call in its turn that may change something at its peer. Before it, writes the intent and a renewed lease,
@@ -89,16 +87,16 @@ export function keyWork(start: LoadedRequest, keyId: string, run: Run, deps: Con
       make: (notAfter: Instant) => Promise<T>,
     ): Promise<T | PeerFailure | NotCalled> =>
       inTurn(peer, async () => {
-        const lease = newLease(run, deps.now(), deps.intervals);
-        const saved = await deps.requests.save(loaded, { keys: [{ ...intent(securityKeyOf(loaded, keyId)), lease }] });
+        const lease = newLease(run);
+        const saved = await run.requests.save(loaded, { keys: [{ ...intent(securityKeyOf(loaded, keyId)), lease }] });
         const notAfter = plus(lease.until, -timeLimitMs);
-        if (saved === undefined || deps.now() > notAfter) {
+        if (saved === undefined || run.now() > notAfter) {
           hasLostLease = true;
           return notCalled;
         }
         loaded = saved;
         hasStoredIntent = true;
-        return callAndRecord(peer, run, deps, () => make(notAfter), kind);
+        return callAndRecord(peer, run, () => make(notAfter), kind);
       }),
 
     /**
@@ -125,12 +123,12 @@ export function keyWork(start: LoadedRequest, keyId: string, run: Run, deps: Con
           const key = securityKeyOf(current, keyId);
           if (current !== before && key.lease?.owner !== run.owner) return undefined;
           const changed = change(key, current.request);
-          const after = isMoreDue(changed) ? changed : releaseLease(changed, deps);
+          const after = isMoreDue(changed) ? changed : releaseLease(changed, run);
           if (after.state === key.state) return { keys: [after] };
           const keys = current.keys.map(each => (each.id === keyId ? after : each));
-          return { request: rolledUp(current.request, keys, deps.now()), keys: [after] };
+          return { request: rolledUp(current.request, keys, run.now()), keys: [after] };
         },
-        deps,
+        run,
       );
       if (saved === undefined) hasLostLease = true;
       else loaded = saved;

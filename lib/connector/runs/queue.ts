@@ -28,21 +28,20 @@ const pageRows = 1000;
 export async function forEachDue(
   queue: Due["queue"],
   run: Run,
-  deps: ConnectorDeps,
   work: Work,
   {
-    until = run.mode === "timer" ? deps.now() : undefined,
+    until = run.mode === "timer" ? run.now() : undefined,
     shouldEnd = () => false,
   }: { readonly until?: Instant | undefined; readonly shouldEnd?: () => boolean } = {},
 ): Promise<number> {
   const deferred = new Set<string>();
   let failure: { readonly error: unknown } | undefined;
-  const hasEnded = () => failure !== undefined || shouldEnd() || isPastDeadline(run, deps);
+  const hasEnded = () => failure !== undefined || shouldEnd() || isPastDeadline(run);
   const workOn = async (requestId: string, rows: readonly DueEntry[]): Promise<void> => {
-    const callable = rows.filter(({ peer }) => !hasEnded() && (peer === undefined || !mustDefer(peer, run, deps)));
+    const callable = rows.filter(({ peer }) => !hasEnded() && (peer === undefined || !mustDefer(peer, run)));
     if (callable.length < rows.length) deferred.add(requestId);
     try {
-      if (callable.length > 0 && (await visit(requestId, callable, run, deps, work))) deferred.add(requestId);
+      if (callable.length > 0 && (await visit(requestId, callable, run, work))) deferred.add(requestId);
     } catch (error) {
       failure ??= { error };
     }
@@ -55,7 +54,7 @@ export async function forEachDue(
     for (const [requestId, ofRequest] of Map.groupBy(rows, row => row.requestId)) {
       const [first, ...others] = new Set(ofRequest.map(row => row.peer));
       const peer = others.length === 0 ? first : undefined;
-      const limit = limits.get(peer) ?? pLimit(deps.peerLimits.callsAtOnce);
+      const limit = limits.get(peer) ?? pLimit(run.peerLimits.callsAtOnce);
       limits.set(peer, limit);
       const ended = limit(workOn, requestId, ofRequest).finally(() => inWork.delete(ended));
       inWork.add(ended);
@@ -67,8 +66,8 @@ export async function forEachDue(
     const nameOf = ({ requestId, keyId }: DueEntry) => `${requestId} ${keyId}`;
     /** Rows of earlier pages. An on-demand run reads also what its own work has made due again. */
     const taken = new Set<string>();
-    for await (const row of deps.requests.due(queue, until)) {
-      if (taken.has(nameOf(row)) || !isDue(row, run, deps.now())) continue;
+    for await (const row of run.requests.due(queue, until)) {
+      if (taken.has(nameOf(row)) || !isDue(row, run)) continue;
       page.push(row);
       if (page.length < pageRows) continue;
       start(page);
@@ -85,27 +84,21 @@ export async function forEachDue(
   return deferred.size;
 }
 
-async function visit(
-  requestId: string,
-  rows: readonly DueEntry[],
-  run: Run,
-  deps: ConnectorDeps,
-  work: Work,
-): Promise<boolean> {
+async function visit(requestId: string, rows: readonly DueEntry[], run: Run, work: Work): Promise<boolean> {
   return withLogFields({ credentialRequestId: requestId }, async () => {
     try {
-      let loaded = await deps.requests.load(requestId);
+      let loaded = await run.requests.load(requestId);
       const current: DueEntry[] = [];
       let hasSwept = false;
       for (const entry of rows) {
         if (loaded !== undefined && pointsToDue(entry, loaded)) current.push(entry);
-        else hasSwept = (await sweep(entry, loaded, deps)) || hasSwept;
+        else hasSwept = (await sweep(entry, loaded, run)) || hasSwept;
       }
       // A removal of an index row rewrites what it points to: the work would get a conflict.
-      if (hasSwept && current.length > 0) loaded = await deps.requests.load(requestId);
+      if (hasSwept && current.length > 0) loaded = await run.requests.load(requestId);
       return loaded !== undefined && current.length > 0 && (await work(loaded, current));
     } catch (error) {
-      logAndContinue(error, { queue: rows[0]?.queue, run: run.owner }, deps);
+      logAndContinue(error, { queue: rows[0]?.queue, run: run.owner }, run);
       return false;
     }
   });
@@ -143,17 +136,14 @@ async function sweep(entry: DueEntry, loaded: LoadedRequest | undefined, deps: C
  * Does the work of a run. A timer run does it again for the peers that have asked to wait, when their wait is over, if
  * the time of the run allows.
  */
-export async function continueAfterPauses(
-  run: Run,
-  { now, sleep }: Pick<ConnectorDeps, "now" | "sleep">,
-  work: () => Promise<void>,
-): Promise<void> {
+export async function continueAfterPauses(run: Run, work: () => Promise<void>): Promise<void> {
+  const { now, sleep } = run;
   for (;;) {
     await work();
     const until = run.mode === "timer" ? takeEndOfPauses(run) : undefined;
     if (until === undefined || until >= run.endsAt) return;
     // It may be over, if the work at other peers took longer.
     if (until > now()) await sleep(between(now(), until));
-    if (now() < until || isPastDeadline(run, { now })) return;
+    if (now() < until || isPastDeadline(run)) return;
   }
 }

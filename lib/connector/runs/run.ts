@@ -12,8 +12,16 @@ interface PeerInRun {
   readonly isStopped: boolean;
 }
 
-/** A run of a job. */
-export interface Run {
+/** Dependencies of a run of any kind. */
+type RunDeps = Pick<ConnectorDeps, "now" | "random" | "intervals">;
+
+/**
+ * A run of a job, together with the dependencies of its work.
+ * @typeParam D those dependencies
+ */
+export type Run<D extends RunDeps = ConnectorDeps> = D & RunState;
+
+interface RunState {
   /** A timer run works on items that are due; an on-demand run works on all open items. */
   readonly mode: "timer" | "on_demand";
   /** Identifies this run in its leases. */
@@ -27,12 +35,11 @@ export interface Run {
   readonly pauses: Map<string, Instant>;
 }
 
-export function startRun(
-  mode: Run["mode"],
-  { now, random, intervals }: Pick<ConnectorDeps, "now" | "random" | "intervals">,
-): Run {
+export function startRun<D extends RunDeps>(mode: Run["mode"], deps: D): Run<D> {
+  const { now, random, intervals } = deps;
   const startedAt = now();
   return {
+    ...deps,
     mode,
     owner: Buffer.from(random(12)).toString("base64url"),
     startedAt,
@@ -42,13 +49,13 @@ export function startRun(
   };
 }
 
-export const newLease = ({ owner }: Run, now: Instant, { leaseMs: lease }: ConnectorDeps["intervals"]): Lease => ({
+export const newLease = ({ owner, now, intervals }: Run<RunDeps>): Lease => ({
   owner,
-  until: plus(now, lease),
+  until: plus(now(), intervals.leaseMs),
 });
 
-export const isLeasedByAnother = (lease: Lease | undefined, { owner }: Run, now: Instant): boolean =>
-  lease !== undefined && lease.owner !== owner && lease.until > now;
+export const isLeasedByAnother = (lease: Lease | undefined, { owner, now }: Run<RunDeps>): boolean =>
+  lease !== undefined && lease.owner !== owner && lease.until > now();
 
 /**
  * Returns the seconds after which a caller should retry that was refused because of a lease. Jobs release a lease within
@@ -64,28 +71,28 @@ export function secondsUntilFree(
 }
 
 /** Whether the run may work on an item: when it is due, or on demand unless before a peer's Retry-After. */
-export const isDue = (item: Pick<Due, "at" | "notBefore">, { mode }: Run, now: Instant): boolean =>
-  item.at <= now || (mode === "on_demand" && (item.notBefore ?? now) <= now);
+export function isDue(item: Pick<Due, "at" | "notBefore">, run: Run): boolean {
+  const now = run.now();
+  return item.at <= now || (run.mode === "on_demand" && (item.notBefore ?? now) <= now);
+}
 
 /** Whether the time of the run is over, so that it starts no new item. */
-export const isPastDeadline = ({ endsAt }: Run, { now }: Pick<ConnectorDeps, "now">): boolean => now() >= endsAt;
+export const isPastDeadline = ({ endsAt, now }: Run<RunDeps>): boolean => now() >= endsAt;
 
 /** Failed calls in a row after which a run defers the rest of a peer's work to the next run. */
 const maxFailures = 3;
 
-type Limits = Pick<ConnectorDeps, "peerLimits" | "now">;
-
 /** Returns whether the run must not call the peer: the run has stopped its calls, or the peer has answered 429. */
-export const isStopped = (peer: string, { peers }: Run, { peerLimits, now }: Limits): boolean =>
+export const isStopped = (peer: string, { peers, peerLimits, now }: Run): boolean =>
   peers.get(peer)?.isStopped === true || (peerLimits.of(peer).pausedUntil ?? "") > now();
 
 /**
  * Returns whether the run must defer work that calls the peer. If the peer has answered 429, also records the end of
  * its pause, so that the run can continue with the work then.
  */
-export function mustDefer(peer: string, run: Run, deps: Limits): boolean {
-  if (!isStopped(peer, run, deps)) return false;
-  const { pausedUntil } = deps.peerLimits.of(peer);
+export function mustDefer(peer: string, run: Run): boolean {
+  if (!isStopped(peer, run)) return false;
+  const { pausedUntil } = run.peerLimits.of(peer);
   if (pausedUntil !== undefined && run.peers.get(peer)?.isStopped !== true) run.pauses.set(peer, pausedUntil);
   return true;
 }
@@ -111,13 +118,10 @@ export type NotCalled = typeof notCalled;
 export const takeTurn = <T>(
   peer: string,
   run: Run,
-  deps: Limits,
   work: () => Promise<T>,
-  mayStart: () => boolean = () => !isPastDeadline(run, deps),
+  mayStart: () => boolean = () => !isPastDeadline(run),
 ): Promise<T | NotCalled> =>
-  deps.peerLimits.of(peer).run(async () => (mayStart() && !mustDefer(peer, run, deps) ? work() : notCalled));
-
-type Recording = Limits & Pick<ConnectorDeps, "log">;
+  run.peerLimits.of(peer).run(async () => (mayStart() && !mustDefer(peer, run) ? work() : notCalled));
 
 /**
  * The kind of a call whose end says less or more of its peer than that of other calls:
@@ -130,12 +134,11 @@ export type CallKind = "read" | "poll";
 export async function callAndRecord<T>(
   peer: string,
   run: Run,
-  deps: Recording,
   call: () => Promise<T>,
   kind?: CallKind,
 ): Promise<T | PeerFailure> {
   const result = await orFailure(call());
-  recordCall(peer, result instanceof PeerFailure ? result : undefined, run, deps, kind);
+  recordCall(peer, result instanceof PeerFailure ? result : undefined, run, kind);
   return result;
 }
 
@@ -143,32 +146,24 @@ export async function callAndRecord<T>(
 export const callInTurn = <T>(
   peer: string,
   run: Run,
-  deps: Recording,
   call: () => Promise<T>,
   mayStart?: () => boolean,
-): Promise<T | PeerFailure | NotCalled> =>
-  takeTurn(peer, run, deps, () => callAndRecord(peer, run, deps, call), mayStart);
+): Promise<T | PeerFailure | NotCalled> => takeTurn(peer, run, () => callAndRecord(peer, run, call), mayStart);
 
 /** Stops the run's calls to a peer that has failed, and all of the host to a peer that has answered 429. */
-function recordCall(
-  peer: string,
-  failure: PeerFailure | undefined,
-  run: Run,
-  deps: Recording,
-  kind: CallKind | undefined,
-): void {
-  const wasStopped = isStopped(peer, run, deps);
-  const limit = deps.peerLimits.of(peer);
+function recordCall(peer: string, failure: PeerFailure | undefined, run: Run, kind: CallKind | undefined): void {
+  const wasStopped = isStopped(peer, run);
+  const limit = run.peerLimits.of(peer);
   limit.pauseAfter(failure);
   const before = run.peers.get(peer) ?? { failures: 0, isStopped: false };
   const isRefused = kind === "poll" && failure?.kind === "unauthorized";
   const failuresAfterSuccess = kind === "read" ? before.failures : 0;
   const failures = isFailureOfPeer(failure) ? before.failures + 1 : failuresAfterSuccess;
   run.peers.set(peer, { failures, isStopped: before.isStopped || isRefused || failures >= maxFailures });
-  if (isRefused && !before.isStopped) deps.log.error("enrollment_refused", {});
-  else if (!wasStopped && isStopped(peer, run, deps)) {
+  if (isRefused && !before.isStopped) run.log.error("enrollment_refused", {});
+  else if (!wasStopped && isStopped(peer, run)) {
     const { pausedUntil: until } = limit;
-    deps.log.warn("peer_stopped", { peer, ...(until && { until }), error: failure });
+    run.log.warn("peer_stopped", { peer, ...(until && { until }), error: failure });
   }
 }
 

@@ -320,7 +320,7 @@ describe("a time budget", () => {
     const run = { ...startRun("timer", connector.context), endsAt: connector.now() };
     const counts = newKeyCounts();
     read.splice(0);
-    await processSecurityKey(loaded, "s-01-001", run, connector.context, counts);
+    await processSecurityKey(loaded, "s-01-001", run, counts);
     expect(counts.processed).toBe(0);
     expect(read).toEqual([]);
     expect(posts()).toBe(0);
@@ -332,7 +332,7 @@ describe("a time budget", () => {
     const [one] = await orders(connector, 1);
     await connector.runShipments();
     const loaded = await connector.load(one?.requestId ?? "");
-    const work = keyWork(loaded, "s-01-001", startRun("timer", connector.context), connector.context);
+    const work = keyWork(loaded, "s-01-001", startRun("timer", connector.context));
     const call = (name: string) =>
       work.call({ peer: `IdP ${name}`, timeLimitMs: 0 }, async () => {
         connector.advance(hours(1));

@@ -16,7 +16,7 @@ async function callsOfRun() {
   const connector = await testConnector(peers);
   const { context, now } = connector;
   const run = startRun("timer", context);
-  const inTurn = callsInTurn(plus(now(), context.intervals.leaseMs), run, context);
+  const inTurn = callsInTurn(plus(now(), context.intervals.leaseMs), run);
   const calls: string[] = [];
   const call = (failure?: PeerFailure) =>
     inTurn("IdP entra", context.intervals.idpCallMs, async () => {
@@ -102,6 +102,6 @@ test.each<[string, Partial<SecurityKey>, string, boolean]>([
     context.peerLimits
       .of(peer)
       .pauseAfter(new PeerFailure(peer, "compensate", "throttled", { status: 429, retryAfterSeconds: 90 }));
-    expect(mustDeferKeys([key], startRun("timer", context), context)).toBe(isDeferred);
+    expect(mustDeferKeys([key], startRun("timer", context))).toBe(isDeferred);
   },
 );

@@ -37,7 +37,7 @@ test("a run works on so many requests for each peer, oldest first, so that the w
   const begun: string[] = [];
   const answer = Promise.withResolvers<void>();
   const { calls } = await connector.counted(async () => {
-    const ended = forEachDue("key", startRun("timer", deps), deps, async ({ request: { id } }, [row]) => {
+    const ended = forEachDue("key", startRun("timer", deps), async ({ request: { id } }, [row]) => {
       begun.push(id);
       if (row?.peer === "slow") await answer.promise;
       return id === "005";
@@ -60,7 +60,7 @@ test("a run works on all rows of a request at once, also while one of several pe
   const more = [...others.map(id => item("000", id, at, "one")), ...others.map(id => item("001", id, at, "other"))];
   const { deps } = await queueOf(1, ["one", "one"], more);
   const begun: unknown[] = [];
-  await forEachDue("key", startRun("timer", deps), deps, async ({ request: { id } }, rows) => {
+  await forEachDue("key", startRun("timer", deps), async ({ request: { id } }, rows) => {
     begun.push([id, rows.length]);
     if (id === "000")
       await until(
@@ -79,7 +79,7 @@ test("an on-demand run takes no work that its own work has made due again", asyn
   // More than the page that is read ahead.
   const { connector, index, deps } = await queueOf(1, Array<undefined>(1001).fill(undefined));
   const begun: string[] = [];
-  await forEachDue("key", startRun("on_demand", deps), deps, async ({ request: { id } }) => {
+  await forEachDue("key", startRun("on_demand", deps), async ({ request: { id } }) => {
     if (begun.push(id) === 1) await index.put([dueRow(item(id, "s-01-001", plus(connector.now(), minutes(5))))]);
     return false;
   });
