@@ -25,6 +25,7 @@ export const core: Api<AuthContext & ApiTokenContext> = {
   name: "core",
   title: "Authentication server, Core API",
   input: "fields",
+  refusesUnknown: true,
   // The longest value of an attribute needs 288 KiB in a form: 32,768 characters as nine bytes each (`%E2%82%AC`).
   bodyLimitBytes: 327_680,
   refuse: refuseCore,

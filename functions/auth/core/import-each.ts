@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { Fault, invalidRequest } from "../../../lib/platform/fault.ts";
 import { safeParse } from "../../../lib/platform/http/endpoint.ts";
-import { problemsOf } from "../../../lib/platform/http/problems.ts";
+import { problemsOf, unknownFields } from "../../../lib/platform/http/problems.ts";
 import { refuseCore } from "../errors.ts";
 
 /** Fields of the result of an element that was refused. */
@@ -41,6 +41,7 @@ export async function importEach<I, R extends { readonly isNew: boolean }>(
       const problems = [
         ...(first === index ? [] : [{ path: field, reason: `is also that of the element ${first}` }]),
         ...(error === undefined ? [] : problemsOf(error)),
+        ...unknownFields(schema, element),
       ];
       const parsed = problems.length > 0 ? invalidRequest(problems) : (data as I);
       return { shown: { index, [field]: named?.name }, parsed };

@@ -9,6 +9,8 @@ export interface Api<D, S = unknown> {
   readonly endpoints: Readonly<Record<string, Endpoint<D, S>>>;
   /** Input style: JSON bodies, or fields of query, form or a flat JSON object. */
   readonly input: "json" | "fields";
+  /** Whether a call by another method than GET must have no unknown field (G4). Default: they are ignored. */
+  readonly refusesUnknown?: boolean;
   /** Maximum body size. */
   readonly bodyLimitBytes: number;
   /** Checks a call before anything else, such as its origin. Returns headers for the response or throws Fault. */

@@ -2,7 +2,7 @@ import type * as z from "zod";
 import type { Caller, CallerRole } from "../caller.ts";
 import { Fault, type FaultKind, invalidRequest, type Problem } from "../fault.ts";
 import type { Call, Reply } from "./call.ts";
-import { problemsOf } from "./problems.ts";
+import { problemsOf, unknownFields } from "./problems.ts";
 
 /** `METHOD /path/{parameter}`, relative to the path prefix of the API (G2). */
 export type Route = `${"GET" | "POST" | "DELETE"} /${string}`;
@@ -55,6 +55,8 @@ interface RawInput {
   readonly params: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, unknown>>;
   readonly body: unknown;
+  /** Whether an unknown field of `body` is refused. */
+  readonly isStrict?: boolean;
 }
 
 type Parsed<T extends Schema> = T extends z.ZodType ? z.output<T> : undefined;
@@ -155,6 +157,7 @@ export function endpoint<
         headers: parse(headers, given),
         body: parse(body, raw.body),
       };
+      if (raw.isStrict) found.push(...unknownFields(body, raw.body));
       if (found.length > 0) throw invalidRequest(found);
       return definition.handle(input, deps, context as Context<A, S>);
     },

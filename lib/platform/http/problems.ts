@@ -48,6 +48,8 @@ const formats: Readonly<Record<string, string>> = {
   json_string: "JSON",
 };
 
+const unknownReason = "is not a known field";
+
 /** Returns the rest of a sentence that starts with the field. A schema's own message has precedence over this text. */
 function reasonFor(issue: z.core.$ZodRawIssue): string {
   // null counts as absent, except as the whole input (G4).
@@ -68,7 +70,7 @@ function reasonFor(issue: z.core.$ZodRawIssue): string {
     case "not_multiple_of":
       return `must be a multiple of ${issue.divisor}`;
     case "unrecognized_keys":
-      return "is not a known field";
+      return unknownReason;
     case "invalid_union":
       return (
         [...new Set(issue.errors.flat().map(inner => inner.message))].join(" or ") || "has none of the accepted forms"
@@ -102,6 +104,17 @@ export function findIgnoredFields(schema: z.core.$ZodType, input: unknown): read
   }
   return paths;
 }
+
+/**
+ * Returns the first 20 unknown fields of an input as problems (G4).
+ * @param schema if absent, every field is unknown
+ * @param input the value before parsing
+ */
+export const unknownFields = (schema: z.core.$ZodType | undefined, input: unknown): readonly Problem[] =>
+  findIgnoredFields(schema ?? z.object({}), input).map(path => ({
+    path: plainText(path, longestName) ?? "",
+    reason: unknownReason,
+  }));
 
 /** Knows the kinds of schemas that the bodies of endpoints have; a test fails if one has another. */
 function* findUnknown(schema: z.core.$ZodType, input: unknown, at: Keys): Generator<Keys> {

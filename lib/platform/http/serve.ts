@@ -92,7 +92,7 @@ function requireAccess<D, S>(
 
 /** Reads the input, calls the endpoint, and names ignored fields, so that a mistyped field is noticed. */
 async function handle<D, S>(
-  { input, bodyLimitBytes }: Api<D, S>,
+  { input, bodyLimitBytes, refusesUnknown = false }: Api<D, S>,
   endpoint: Endpoint<D, S>,
   context: CallContext & Identity<S>,
   { deps, log }: ServeOptions<D, S>,
@@ -102,7 +102,8 @@ async function handle<D, S>(
   checkOriginalPath(call);
   if (input === "fields") {
     const fields = await readFields(call, bodyLimitBytes);
-    return endpoint.run({ params, query: fields, body: fields }, deps, context);
+    const isStrict = refusesUnknown && call.method !== "GET";
+    return endpoint.run({ params, query: fields, body: fields, isStrict }, deps, context);
   }
   const body = endpoint.body && readJson(call, bodyLimitBytes);
   const reply = await endpoint.run({ params, query: readQuery(call.url), body }, deps, context);

@@ -11,7 +11,7 @@ const common = `## Conventions
 const tokens = `Send \`Authorization: Bearer <token>\`. The token is either a token of the customer's tenant with the app role`;
 
 const fields = `- Parameters are form fields, fields of a flat JSON object, or query parameters. If one is in body and query, that of
-  the body counts. One that is given twice in the query or in a form is refused. Unknown ones are ignored.`;
+  the body counts. One that is given twice in the query or in a form is refused.`;
 
 const lists = `- Lists are paged with \`$top\`. While more entries follow, the response has a \`Link\` header with \`rel="next"\`.`;
 
@@ -29,6 +29,8 @@ each may read. A static token has such a role too.
 ${common}
 ${lists}
 ${fields}
+- A POST or DELETE with an unknown parameter, in body or query, is refused with 400, which names it. So is an element of
+  a batch.
 - \`{user}\` in a path is the numeric id or the username. Percent-encode a username once, with \`%\` as \`%25\`.
 - An error is \`{"error": "…"}\`.`,
   tags: {
@@ -52,7 +54,7 @@ A page of another origin may call the API only if its origin is in the setting \
 Responses to such a page have CORS headers, and \`OPTIONS\` is answered.
 
 ${common}
-${fields}
+${fields} Unknown ones are ignored.
 - Prefer POST: a query string is logged.
 - An error is \`{"error": "…"}\`.`,
   tags: {

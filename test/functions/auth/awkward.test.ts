@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { core as coreApi } from "../../../functions/auth/routes.ts";
 import { createAuthResources } from "../../support/auth/auth-resources.ts";
+import { fieldsOf } from "../../support/auth/core-bodies.ts";
 import { throughFrontEnd } from "../../support/host/front-end.ts";
 import { startMain } from "../main-process.ts";
 
@@ -201,13 +202,7 @@ describe("names that become equal by one more decoding", () => {
       await core("POST", `/users/${id}/otpkeys`, { otpkey: "mine" });
       const call = (method: string, path: string, user: string) => {
         const target = path.replace("{user}", segment(user)).replace("{prefix}", "mine").replace("{key}", "mine");
-        const fields = {
-          username: "other",
-          password: "another good password",
-          otpkey: "other",
-          key: "mine",
-          value: "y",
-        };
+        const fields = fieldsOf(path, { prefix: "other", later: "2031-01-31T00:00:00Z" });
         return core(method, target, method === "POST" ? fields : undefined);
       };
       for (const other of chain.filter(each => each.normalize("NFC") !== kept)) {

@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { client, core } from "../../../../functions/auth/routes.ts";
 import { createAuthResources } from "../../../support/auth/auth-resources.ts";
+import { fieldsOf } from "../../../support/auth/core-bodies.ts";
 import { deadAddress } from "../../../support/dead-address.ts";
 import { type MainProcess, startMain } from "../../main-process.ts";
 
@@ -34,16 +35,22 @@ const fields = {
 const session = `2031-01-01T00.1.${"A".repeat(43)}`;
 
 async function answer({ url }: MainProcess, method: string, path: string) {
-  const sent = new URLSearchParams({
-    ...fields,
-    otpkey: "x",
-    prefix: "x",
-    ...(path === "/client/otpkeys" && { otp: "x" }),
-  });
-  const identity = path.startsWith("/core") ? bearer : { "x-service-session": session };
+  const all: Readonly<Record<string, string>> = { ...fields, otpkey: "x", prefix: "x" };
+  const isCore = path.startsWith("/core");
+  // A change by the Core API has no unknown field.
+  const names = Object.keys(fieldsOf(path.replace("/core", ""), { prefix: "x", later: fields.valid_until }));
+  const ofClient = { ...all, ...(path === "/client/otpkeys" && { otp: "x" }) };
+  const sent = new URLSearchParams(
+    isCore && method !== "GET"
+      ? names.map((name): [string, string] => [name, all[name] ?? ""])
+      : Object.entries(ofClient),
+  );
+  const identity = isCore ? bearer : { "x-service-session": session };
   const isList = path.endsWith("/batch");
   const headers = { ...identity, ...(isList && { "content-type": "application/json" }) };
-  const lists = { otpkeys: [{ prefix: "x" }], users: [{ username: "x", password: "" }] };
+  const lists = path.includes("otpkeys")
+    ? { otpkeys: [{ prefix: "x" }] }
+    : { users: [{ username: "x", password: "" }] };
   const posted = isList ? JSON.stringify(lists) : sent;
   // The list of OTP keys refuses unknown parameters.
   const inQuery = method === "GET" && path !== "/core/otpkeys" ? `?${sent}` : "";

@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { core } from "../../../../functions/auth/routes.ts";
 import { days, plus } from "../../../../lib/platform/time.ts";
+import { fieldsOf } from "../../../support/auth/core-bodies.ts";
 import { hotpKey } from "../../../support/auth/software-key.ts";
-import { newName, newPassword, testAuth } from "../../../support/auth/test-auth.ts";
+import { testAuth } from "../../../support/auth/test-auth.ts";
 
 const auth = await testAuth();
 const [[user, { prefix }], [, { prefix: foreign }]] = await Promise.all([
@@ -20,15 +21,7 @@ const noUsers = [
 ];
 const noKeys = ["unknown", "no-prefix", "-", "a'b", "__proto__", "x".repeat(1024), "%F0%9F%94%91"];
 
-/** What the bodies of all calls need. */
-const fields = {
-  username: newName(),
-  password: newPassword(),
-  otpkey: prefix,
-  key: "a",
-  value: "b",
-  valid_until: plus(auth.now(), days(1)),
-};
+const later = plus(auth.now(), days(1));
 const routes = Object.values(core.endpoints)
   .flatMap(endpoint => endpoint.routes)
   .filter(route => /\{(user|prefix)\}/.test(route));
@@ -43,10 +36,11 @@ describe("a call of the Core API for a user, OTP key or assignment that is not t
       ...(hasUser ? [...noUsers, ...noNames].map(each => [each, prefix]) : []),
       ...(hasKey ? [...noKeys, ...(hasUser ? [foreign] : [])].map(each => [user.id, each]) : []),
     ].filter(([, each]) => !(method === "POST" && template.endsWith("/otpkeys") && each !== prefix));
+    const fields = method === "POST" ? fieldsOf(template, { prefix, later }) : {};
     const before = (await auth.get("/core/otpkeys")).body;
     for (const [who, which] of targets) {
       const path = template.replace("{user}", String(who)).replace("{prefix}", String(which)).replace("{key}", "a");
-      const { status, body } = await auth.call(method, `/core${path}`, method === "POST" ? { fields } : {});
+      const { status, body } = await auth.call(method, `/core${path}`, { fields });
       expect({ path, status, body }).toEqual({
         path,
         status: 404,
