@@ -65,7 +65,7 @@ export async function activateCredential(work: KeyWork, index: number): Promise<
 }
 
 /** Whether the time for the activation of a credential is over. */
-const isOverdue = ({ retryableUntil }: Credential, { now }: Pick<ConnectorDeps, "now">): boolean =>
+const isOverdue = ({ retryableUntil }: Credential, { now }: ConnectorDeps): boolean =>
   (retryableUntil ?? now()) <= now();
 
 /** Returns the attestation from the stored responses, why it may open later, or the final reason for its absence. */

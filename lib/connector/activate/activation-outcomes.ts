@@ -105,7 +105,7 @@ interface Delay {
 export function retryLater(
   index: number,
   { lastError, retryAfterSeconds, mayBeDone = true }: Delay,
-  { now, intervals }: Pick<ConnectorDeps, "now" | "intervals">,
+  { now, intervals }: ConnectorDeps,
 ): KeyChange {
   const at = now();
   return withCredential(index, ({ triedAt, ...credential }) => {

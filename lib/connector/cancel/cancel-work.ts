@@ -77,10 +77,7 @@ export function cancelWork(start: LoadedRequest, run: Run) {
 }
 
 /** Returns the fault of a cancel while another run works on the request. */
-export const requestBusyFault = (
-  lease: CredentialRequest["lease"],
-  deps: Pick<ConnectorDeps, "now" | "intervals">,
-): Fault =>
+export const requestBusyFault = (lease: CredentialRequest["lease"], deps: ConnectorDeps): Fault =>
   new Fault("conflict", "A job or another cancel is working on the request.", {
     retryAfterSeconds: secondsUntilFree(lease, deps),
   });

@@ -20,7 +20,7 @@ export async function removeRequest(
   deps: ConnectorDeps,
   erasing?: { readonly foundBy: RequestList },
 ): Promise<boolean> {
-  await removeOutside(loaded, deps, { erased: erasing !== undefined });
+  await removeOutside(loaded, deps, erasing !== undefined);
   return deps.requests.remove(loaded, erasing?.foundBy);
 }
 
@@ -35,9 +35,9 @@ export async function archiveRequest(loaded: LoadedRequest, deps: ConnectorDeps)
 }
 
 /** Removes what is kept of a request outside of its rows. */
-async function removeOutside(loaded: LoadedRequest, deps: ConnectorDeps, how?: { readonly erased: boolean }) {
+async function removeOutside(loaded: LoadedRequest, deps: ConnectorDeps, isErased = false) {
   const request = loaded.request;
-  await concludeClaim(request, deps, how);
+  await concludeClaim(request, deps, isErased);
   await removeAuthenticators(request.id, loaded.keys, deps);
   await deps.responses.removeAll(request.id);
 }
@@ -45,19 +45,15 @@ async function removeOutside(loaded: LoadedRequest, deps: ConnectorDeps, how?: {
 /**
  * Saves the outcome of a request in its claim before the request's rows are removed, so that its Idempotency-Key does
  * not order again. Keeps only the kind and the code of a refusal.
- * @param erased whether the claim must not keep the answer
+ * @param isErased whether the claim must not keep the answer
  */
-async function concludeClaim(
-  request: CredentialRequest,
-  { claims }: Pick<ConnectorDeps, "claims">,
-  { erased = false } = {},
-): Promise<void> {
+async function concludeClaim(request: CredentialRequest, { claims }: ConnectorDeps, isErased: boolean): Promise<void> {
   const { claim } = request;
   if (claim === undefined) return;
   await retryOnConflict(async () => {
     const found = await claims.find(claim);
     if (found?.value.requestId !== request.id) return undefined;
-    const answer = erased ? answerOfErased : answerOfRemoved(found.value, request);
+    const answer = isErased ? answerOfErased : answerOfRemoved(found.value, request);
     if (answer === undefined || isDeepStrictEqual(answer, found.value.answer)) return undefined;
     return (await claims.replace(found, { ...found.value, answer })) ?? conflict;
   });

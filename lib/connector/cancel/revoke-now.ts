@@ -86,7 +86,7 @@ export async function requestRevocation(
   loaded: LoadedRequest,
   filter: CredentialFilter,
   cause: RevocationCause,
-  deps: Pick<ConnectorDeps, "requests" | "now" | "log">,
+  deps: ConnectorDeps,
 ): Promise<LoadedRequest> {
   let current: LoadedRequest | undefined;
   const saved = await saveChanges(

@@ -73,7 +73,7 @@ const triedResponses = 3;
 export async function findShipmentOwner(
   loaded: LoadedRequest,
   shipment: DeliveryShipment,
-  deps: Pick<ConnectorDeps, "sealer" | "log">,
+  deps: ConnectorDeps,
 ): Promise<"this_request" | "another_request" | "unknown"> {
   const received = readyItems(shipment).flatMap(item => item.keys);
   const credentials = received.flatMap(key => key.credentials).filter(response => response !== "");
@@ -104,7 +104,7 @@ export async function findShipmentOwner(
 async function openResponseKeys(
   requestId: string,
   keys: readonly SecurityKey[],
-  deps: Pick<ConnectorDeps, "sealer" | "log">,
+  deps: ConnectorDeps,
 ): Promise<readonly PrivateKey[] | undefined> {
   const opened: PrivateKey[] = [];
   for (const { id, credentials, pinResponseKey } of keys) {

@@ -8,7 +8,7 @@ import { isOnSite } from "../model/security-key.ts";
 import { withDeliveryEnd } from "../model/shipment.ts";
 import { compensateInTurn } from "../recovery/calls-in-turn.ts";
 import { withUnknown } from "../recovery/unknown-order.ts";
-import { leaseRequest } from "../runs/lease-request.ts";
+import { leaseRequest } from "../runs/change-request.ts";
 import { isLeasedByAnother, type Run } from "../runs/run.ts";
 import { pollLater, savePoll } from "./save-poll.ts";
 import { saveTracked } from "./track-shipment.ts";

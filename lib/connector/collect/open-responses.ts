@@ -1,10 +1,8 @@
-import type { Sealer } from "../../platform/crypto.ts";
-import type { Log } from "../../platform/log.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { SecurityKey } from "../model/security-key.ts";
 import type { Attestation } from "../model/webauthn.ts";
 import { bindResponse } from "../peers/bind-response.ts";
-import { ExchangeError, type FindSigningKey, type PrivateKey } from "../peers/exchange-envelope.ts";
+import { ExchangeError, type PrivateKey } from "../peers/exchange-envelope.ts";
 import { decodeCredentialResponse, decodePinResponse } from "../peers/exchange-messages.ts";
 import { openSealed, pinResponseKeyPurpose, responseKeyPurpose } from "../storage/sealed.ts";
 
@@ -32,7 +30,7 @@ export async function openAttestation(
   key: SecurityKey,
   index: number,
   response: string,
-  deps: Pick<ConnectorDeps, "sealer" | "log" | "delivery">,
+  deps: ConnectorDeps,
 ): Promise<Attestation | string> {
   const credential = key.credentials[index];
   if (credential?.responseKey === undefined || credential.binding === undefined) return noResponseKey;
@@ -57,7 +55,7 @@ export async function openPin(
   requestId: string,
   { id, pinResponseKey }: SecurityKey,
   response: string,
-  deps: { readonly sealer: Sealer; readonly log: Log; readonly delivery: { readonly signingKey: FindSigningKey } },
+  deps: ConnectorDeps,
 ): Promise<{ readonly pin: string } | { readonly problem: string; readonly isTransient?: boolean }> {
   if (pinResponseKey === undefined) return { problem: "The security key has no PIN." };
   const privateJwk = await openSealed<PrivateKey>(

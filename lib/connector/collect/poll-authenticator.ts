@@ -90,13 +90,13 @@ function pollAfter(what: string, error: PeerFailure, deps: ConnectorDeps): KeyCh
  * the cancel, after it has compensated at the IdPs: it may have begun while the call of the poll was under way.
  */
 const endCancelled =
-  (reason: string, deps: Pick<ConnectorDeps, "now" | "intervals">): KeyChange =>
+  (reason: string, deps: ConnectorDeps): KeyChange =>
   (key, { cancelling }) =>
     cancelling === undefined ? endWaiting(key, "cancelled", reason, deps.now()) : pollAgain(deps)(key);
 
 /** Returns the change that schedules the next poll after a back-off, and not before the peer's Retry-After. */
 export const pollAgain =
-  ({ now, intervals }: Pick<ConnectorDeps, "now" | "intervals">, failure: Parameters<typeof postpone>[3] = {}) =>
+  ({ now, intervals }: ConnectorDeps, failure: Parameters<typeof postpone>[3] = {}) =>
   (key: SecurityKey): SecurityKey =>
     withPoll(key, postpone(key.enrollment ?? { attempts: 0 }, now(), intervals.enrollmentPoll, failure));
 

@@ -7,7 +7,7 @@ import { type CredentialRequest, shipmentIdOf } from "../model/request.ts";
 import { afterReport, deliveryProblem } from "../model/shipment.ts";
 import type { DeliveryShipment } from "../peers/delivery-shipment.ts";
 import { compensateExpired } from "../recovery/calls-in-turn.ts";
-import { callLeased, leaseRequest } from "../runs/lease-request.ts";
+import { callLeased, leaseRequest } from "../runs/change-request.ts";
 import { isLeasedByAnother, notCalled, type Run } from "../runs/run.ts";
 import { decodeShipment, findShipmentOwner, isTooLateForAll } from "./decode-shipment.ts";
 import { pollLater, removeResponsesIfDeleted, savePoll } from "./save-poll.ts";

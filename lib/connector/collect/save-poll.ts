@@ -60,7 +60,7 @@ async function saveUnlessChanged(leased: LoadedRequest, changes: Changes, deps: 
  */
 export async function removeResponsesIfDeleted(
   requestId: string,
-  { requests, responses }: Pick<ConnectorDeps, "requests" | "responses">,
+  { requests, responses }: ConnectorDeps,
 ): Promise<void> {
   const loaded = await requests.load(requestId);
   if (loaded === undefined || loaded.request.isArchived === true) await responses.removeAll(requestId);

@@ -7,26 +7,15 @@ import type { SecurityKey } from "../model/security-key.ts";
 import { forEachDue } from "../runs/queue.ts";
 import { isPastDeadline, startRun } from "../runs/run.ts";
 
-interface CleanUpReport {
-  /** Requests that were deleted. */
-  readonly deleted: number;
-  /** Requests of which only the entries of the register were kept. */
-  readonly archived: number;
-  /** Security keys whose copy of the responses was deleted. */
-  readonly purged: number;
-  /** Idempotency-Keys that expired. */
-  readonly claims: number;
-  /** Requests that were deferred when the time of the run ended. */
-  readonly deferred: number;
-}
-
 /**
  * Deletes requests that ended at least `completedDays` ago and have no PIN to mail, no credential to revoke and no
  * security key to replace, with their sealed keys and blobs, rows last; 0 deletes none (C16). Archives those with a
  * registered credential instead, until they are too old for the register (C22). Deletes expired copies of responses and
  * expired Idempotency-Keys, for any number of days.
+ * @returns the numbers of requests that were deleted, archived, and deferred when the time of the run ended; of security
+ * keys whose copy was deleted (`purged`); and of expired Idempotency-Keys (`claims`)
  */
-export async function cleanUp(completedDays: number, deps: ConnectorDeps): Promise<CleanUpReport> {
+export async function cleanUp(completedDays: number, deps: ConnectorDeps) {
   const run = startRun("timer", deps);
   let purged = 0;
   const unvisited = await forEachDue("purge", run, async (start, entries) => {

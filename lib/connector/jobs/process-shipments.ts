@@ -10,27 +10,16 @@ import { continueAfterPauses, forEachDue, logAndContinue, scheduledWork } from "
 import { isPastDeadline, type Run, startRun } from "../runs/run.ts";
 import { newKeyCounts, processSecurityKeys } from "./process-security-keys.ts";
 
-interface ShipmentsReport {
-  /** Polled shipments by the result of the poll. */
-  readonly answered: number;
-  readonly missing: number;
-  readonly failed: number;
-  /** Credentials of version 1 shipments that were activated. */
-  readonly activated: number;
-  /** Shipments on their way for which the delivery service answered. */
-  readonly tracked: number;
-  /** Requests that were deferred to a later run: this run ended or was stopped, or a peer was not to be called. */
-  readonly deferred: number;
-}
-
 /**
  * Polls every due shipment; of version 1 shipments it also activates the security keys and sends their PINs. Then
  * tracks the shipments on their way. Logs an error and ends the run if the delivery service rejects the connector's
  * token, or if it answers 404 for polled shipments and knows no other one. If it is not known whether it does
  * (`probeOtherShipments`), the 404s are not counted, and the shipments stay due. If a peer throttles, a timer run waits
  * for the end of its Retry-After and continues with the peer's work.
+ * @returns the numbers of shipments by the result of their poll, of credentials of version 1 that were activated, of
+ * shipments that were tracked, and of requests that were deferred to a later run
  */
-export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): Promise<ShipmentsReport> {
+export async function processShipments(mode: Run["mode"], deps: ConnectorDeps) {
   const run = startRun(mode, deps);
   const polls = visits("poll", pollShipment, run);
   let deferred = 0;

@@ -86,7 +86,7 @@ function afterLookUp(key: SecurityKey, { status, code }: MailStatus, deps: Conne
 export function addressesOf(
   { request: { emailsTo } }: LoadedRequest,
   key: SecurityKey,
-  deps: Pick<ConnectorDeps, "pinMailDomains" | "log">,
+  deps: ConnectorDeps,
 ): Pick<Send, "to" | "leftOut"> {
   const to = emailsTo.filter(email => isMailable(email, deps.pinMailDomains));
   const leftOut = emailsTo.filter(email => !to.includes(email));

@@ -17,8 +17,7 @@ export type OptionsResponses = Map<Credential, Challenge | "unanswered">;
 /** Makes a call to a peer, which may take `timeLimitMs`. Throws a PeerFailure if it fails or is not made. */
 export type MakeCall = (peer: string, timeLimitMs: number, call: () => Promise<void>) => Promise<void>;
 
-interface CompensationDeps
-  extends Pick<ConnectorDeps, "idps" | "rfpr" | "intervals" | "concurrency" | "sealer" | "log"> {
+interface CompensationDeps extends ConnectorDeps {
   /** Absent if each call is made at once. */
   readonly makeCall?: MakeCall;
 }
@@ -85,7 +84,7 @@ export async function compensateAtIdp(
   requestId: string,
   { id: keyId, credentials }: SecurityKey,
   index: number,
-  { idps, intervals: { idpCallMs }, sealer, log, makeCall = atOnce }: Omit<CompensationDeps, "concurrency" | "rfpr">,
+  { idps, intervals: { idpCallMs }, sealer, log, makeCall = atOnce }: CompensationDeps,
   given?: Challenge["idpState"],
 ): Promise<void> {
   const credential = credentials[index];
@@ -112,13 +111,7 @@ export async function compensateAtIdp(
 export async function removeAuthenticators(
   requestId: string,
   keys: readonly SecurityKey[],
-  {
-    rfpr,
-    concurrency,
-    log,
-    intervals,
-    makeCall = atOnce,
-  }: Pick<CompensationDeps, "rfpr" | "concurrency" | "log" | "intervals" | "makeCall">,
+  { rfpr, concurrency, log, intervals, makeCall = atOnce }: CompensationDeps,
 ): Promise<void> {
   const authenticators = keys.filter(key => isOnSite(key) && mayHaveBeenSent(key));
   if (authenticators.length === 0) return;

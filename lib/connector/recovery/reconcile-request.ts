@@ -8,7 +8,7 @@ import { postponeRequest, withPollDue } from "../model/next-due.ts";
 import { deliveryService } from "../model/peer-names.ts";
 import { hasProgressed, isOnSite } from "../model/security-key.ts";
 import { startRequest } from "../model/states.ts";
-import { callLeased, leaseRequest } from "../runs/lease-request.ts";
+import { callLeased, leaseRequest } from "../runs/change-request.ts";
 import { isLeasedByAnother, notCalled, type Run } from "../runs/run.ts";
 import { compensateInTurn, mustDeferKeys } from "./calls-in-turn.ts";
 import { endUnconfirmed, failedRequest } from "./fail-request.ts";

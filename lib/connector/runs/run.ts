@@ -26,7 +26,6 @@ interface RunState {
   readonly mode: "timer" | "on_demand";
   /** Identifies this run in its leases. */
   readonly owner: string;
-  readonly startedAt: Instant;
   /** The time after which no new item is started. */
   readonly endsAt: Instant;
   /** The peers that this run has called, by their names. */
@@ -37,13 +36,11 @@ interface RunState {
 
 export function startRun<D extends RunDeps>(mode: Run["mode"], deps: D): Run<D> {
   const { now, random, intervals } = deps;
-  const startedAt = now();
   return {
     ...deps,
     mode,
     owner: Buffer.from(random(12)).toString("base64url"),
-    startedAt,
-    endsAt: plus(startedAt, mode === "timer" ? intervals.jobTimerMs : intervals.jobOnDemandMs),
+    endsAt: plus(now(), mode === "timer" ? intervals.jobTimerMs : intervals.jobOnDemandMs),
     peers: new Map(),
     pauses: new Map(),
   };
