@@ -6,6 +6,7 @@ import type { ConnectorDeps } from "../deps.ts";
 import { isUsable, shownState } from "../model/credential.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import { mailService } from "../model/peer-names.ts";
+import type { CredentialRequest } from "../model/request.ts";
 import { firstAttempt } from "../model/retry.ts";
 import { hasPinMail, isMailable, queueOf, type SecurityKey } from "../model/security-key.ts";
 import { loadUnleased } from "../runs/change-request.ts";
@@ -17,14 +18,6 @@ import { addressesOf, deliver } from "./send-pin-mail.ts";
 /** How often the PIN of a security key may be resent within an hour: more emails help no recipient. */
 const resendsPerHour = 5;
 
-/** The emails of a resend. */
-interface ResendReport {
-  /** Emails that were sent. */
-  readonly sent: number;
-  /** The other security keys that have a PIN to send, each with the reason as a sentence. */
-  readonly unsent: readonly { readonly keyId: string; readonly reason: string }[];
-}
-
 /**
  * Emails the PINs of a request again, for each security key whose PIN response is available and whose limit allows it
  * (C1, C14). An email that fails stays due for the job. Throws Fault: `not_found`; `conflict` with the reason if no key
@@ -33,17 +26,19 @@ interface ResendReport {
  * sent or taken by the mail service: `unavailable` if a peer is not responding or the mail service failed, else the
  * reason of the first key.
  * @param provisioning that of the security keys; undefined for all
+ * @returns the number of emails sent, and each other security key that has a PIN to send with the reason as a sentence
  */
 export async function resendPin(
   requestId: string,
   deps: ConnectorDeps,
   provisioning?: SecurityKey["provisioning"],
-): Promise<ResendReport> {
+): Promise<{ readonly sent: number; readonly unsent: readonly { readonly keyId: string; readonly reason: string }[] }> {
   const run = startRun("on_demand", withOneGet(deps));
+  const keysOf = ({ keys }: LoadedRequest) =>
+    keys.filter(key => provisioning === undefined || key.provisioning === provisioning);
   return withLogFields({ credentialRequestId: requestId }, async () => {
-    const start = await loadUnleased(requestId, loaded => mailedKeys(loaded, provisioning), run);
-    const keyIds = mailableKeyIds(start, provisioning, run);
-    const ends = await resendEach(start, keyIds, run);
+    const start = await loadUnleased(requestId, loaded => keysOf(loaded).filter(hasPinToSend), run);
+    const ends = await resendEach(start, mailableKeyIds(start.request, keysOf(start), run), run);
     const faults = ends.flatMap(({ end }) => (end instanceof Fault ? end : []));
     if (faults.length === ends.length)
       throw (
@@ -51,25 +46,18 @@ export async function resendPin(
         faults.find(({ retryAfterSeconds }) => retryAfterSeconds !== undefined) ??
         faults[0]
       );
-    const unsent = ends.flatMap(({ keyId, end }) => {
-      if (end === "sent") return [];
-      return {
-        keyId,
-        reason: end === "taken" ? "The mail service has accepted the email, and has not sent it yet." : end.message,
-      };
-    });
+    const unsent = ends.flatMap(({ keyId, end }) =>
+      end === "sent" ? [] : { keyId, reason: end instanceof Fault ? end.message : takenMessage },
+    );
     const sent = ends.length - unsent.length;
     run.log.info("pin_resent", { sent, unsent: unsent.length });
     return { sent, unsent };
   });
 }
 
-/** Returns the security keys that have a PIN to send, see `whyNotMailed`. */
-const mailedKeys = (loaded: LoadedRequest, provisioning?: SecurityKey["provisioning"]): readonly SecurityKey[] =>
-  keysOf(loaded, provisioning).filter(key => whyNotMailed(key) === undefined);
+const takenMessage = "The mail service has accepted the email, and has not sent it yet.";
 
-const keysOf = (loaded: LoadedRequest, provisioning?: SecurityKey["provisioning"]): readonly SecurityKey[] =>
-  loaded.keys.filter(key => provisioning === undefined || key.provisioning === provisioning);
+const hasPinToSend = (key: SecurityKey): boolean => whyNotMailed(key) === undefined;
 
 /** Returns why a security key has no PIN to send, as the end of a sentence; undefined if it may have one. */
 function whyNotMailed(key: SecurityKey): string | undefined {
@@ -91,16 +79,12 @@ function nothingToSend(keys: readonly SecurityKey[]): Fault {
 }
 
 /** Returns the ids of the security keys that have a PIN to send. Throws a Fault if none can be mailed now. */
-function mailableKeyIds(
-  loaded: LoadedRequest,
-  provisioning: SecurityKey["provisioning"] | undefined,
-  run: Run,
-): readonly string[] {
-  const mailed = mailedKeys(loaded, provisioning);
-  if (mailed.length === 0) throw nothingToSend(keysOf(loaded, provisioning));
+function mailableKeyIds({ emailsTo }: CredentialRequest, keys: readonly SecurityKey[], run: Run): readonly string[] {
+  const mailed = keys.filter(hasPinToSend);
+  if (mailed.length === 0) throw nothingToSend(keys);
   const leased = mailed.find(({ lease }) => isLeasedByAnother(lease, run));
   if (leased !== undefined) throw keyBusyFault(leased, run);
-  if (!loaded.request.emailsTo.some(email => isMailable(email, run.pinMailDomains)))
+  if (!emailsTo.some(email => isMailable(email, run.pinMailDomains)))
     throw new Fault(
       "conflict",
       "PIN emails may go to no address of the request: PIN_MAIL_DOMAINS allows none of their domains.",
