@@ -178,8 +178,15 @@ describe("main.parameters.json", () => {
   const { parameters, outputs } = outline["main.bicep"];
   const variables = [...JSON.stringify(parametersFile).matchAll(/\$\{(\w+)/g)].map(([, name = ""]) => name);
 
-  it("fills every parameter, so that nobody edits it: the pipelines deploy only a file that the code generates", () => {
+  it("fills every parameter by variables alone, so that no value is edited in the file", () => {
     expect(Object.keys(parametersFile).sort()).toEqual(Object.keys(parameters).sort());
+    const texts: string[] = [];
+    JSON.stringify(parametersFile, (_, value: unknown) => {
+      if (typeof value !== "object") texts.push(String(value));
+      return value;
+    });
+    expect(texts.length).toBeGreaterThan(100);
+    expect(texts.filter(text => !/^\$\{[A-Z_\d]+(=.*)?\}$/.test(text))).toEqual([]);
   });
 
   it("leaves nothing without a default but what azd knows and what an administrator is asked for, before any hook has run", () => {
