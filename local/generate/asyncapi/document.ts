@@ -47,7 +47,7 @@ function asyncapiDocument(): Json {
         title: "Events",
         description: "All events of all requests. A receiver gets each of them, in order within a request.",
         servers: [to("servers/sink")],
-        messages: Object.fromEntries(eventTypes.map(type => [type, ref("messages", type)])),
+        messages: Object.fromEntries(eventTypes.map(type => [type, messageOf(type, of(type))])),
       },
     },
     operations: {
@@ -62,7 +62,6 @@ function asyncapiDocument(): Json {
       },
     },
     components: {
-      messages: Object.fromEntries(eventTypes.map(type => [type, messageOf(type, of(type))])),
       schemas: { Headers: schemaOf(eventHeaders), ...shared },
       securitySchemes: { signature: security },
     },

@@ -44,7 +44,7 @@ export function tidy({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.Ba
   // An answer may get further fields: code that is generated from the document must not break on them.
   if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
   // The pattern of a calendar date says nothing beyond the format.
-  if (jsonSchema.format === "date-time") delete jsonSchema.pattern;
+  if (jsonSchema.format === "date-time" || jsonSchema.format === "date") delete jsonSchema.pattern;
   // A field that is sent as text in a query or a form, shown as the type that it has for a person.
   const { shownAs } = jsonSchema;
   if (typeof shownAs === "object" && shownAs !== null) {

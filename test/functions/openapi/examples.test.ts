@@ -91,7 +91,7 @@ async function resetAuth(): Promise<void> {
   }
   if (state.authChange !== "nothing") {
     await core("POST /users/alice/attributes", { key: "team", value: "red" });
-    await core(`POST /otpkeys/${keys[0]}/attributes`, { key: "batch", value: "2026-01" });
+    await core(`POST /otpkeys/${keys[0]}/attributes`, { key: "team", value: "red" });
   }
   state.authChange = "nothing";
 }

@@ -19,10 +19,8 @@ interface Headers {
   readonly properties: Readonly<Record<string, { readonly const?: string; readonly examples?: readonly string[] }>>;
 }
 interface Document {
-  readonly components: {
-    readonly messages: Readonly<Record<string, Message>>;
-    readonly schemas: { readonly Headers: Headers };
-  };
+  readonly channels: { readonly events: { readonly messages: Readonly<Record<string, Message>> } };
+  readonly components: { readonly schemas: { readonly Headers: Headers } };
 }
 const document = JSON.parse(text) as Document;
 
@@ -31,7 +29,7 @@ it("the AsyncAPI document is what the schemas of events say; `npm run openapi` w
 });
 
 it("describes every event, with an example that its schema accepts", () => {
-  const { messages } = document.components;
+  const { messages } = document.channels.events;
   expect(Object.keys(messages)).toEqual(eventTypes);
   for (const type of eventTypes) {
     const { name, summary, examples } = messages[type] as Message;
@@ -57,11 +55,11 @@ it("has a description for every field of an event that has no constant value", (
     for (const [name, property] of Object.entries(schema.properties ?? {})) {
       const isDescribed = "description" in property || "const" in property;
       // The message has the description of its data, as its summary.
-      if (!isDescribed && !(at in document.components.messages && name === "data")) lacking.push(`${at}.${name}`);
+      if (!isDescribed && !(at in document.channels.events.messages && name === "data")) lacking.push(`${at}.${name}`);
       visit(property, `${at}.${name}`);
     }
   };
-  for (const [type, { payload }] of Object.entries(document.components.messages))
+  for (const [type, { payload }] of Object.entries(document.channels.events.messages))
     visit(resolve(payload, document) as object, type);
   expect(lacking).toEqual([]);
 });

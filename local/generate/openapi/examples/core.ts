@@ -4,7 +4,7 @@ const user = { user: "alice" };
 const prefix = { prefix: "vvccccbcdeft" };
 const key = { key: "team" };
 const otpkey = {
-  attributes: { batch: "2026-01" },
+  attributes: { team: "red" },
   prefix: "vvccccbcdeft",
   enabled: true,
   id: 1,
@@ -37,15 +37,12 @@ const tokens = (api: "core" | "connector"): Examples => ({
 /** The examples of the endpoints for API tokens. */
 export const connectorTokenExamples = tokens("connector");
 
-const attributesOf = (name: string, params: Readonly<Record<string, string>>, of: typeof key): Examples => {
-  const value = of.key === "team" ? "red" : "2026-01";
-  return {
-    [`coreList${name}Attributes`]: { params, status: 200, answer: { [of.key]: value } },
-    [`coreSet${name}Attribute`]: { params, body: { key: of.key, value }, ...done },
-    [`coreGet${name}Attribute`]: { params: { ...params, ...of }, status: 200, answer: value },
-    [`coreDelete${name}Attribute`]: { params: { ...params, ...of }, ...done },
-  };
-};
+const attributesOf = (name: string, params: Readonly<Record<string, string>>): Examples => ({
+  [`coreList${name}Attributes`]: { params, status: 200, answer: { team: "red" } },
+  [`coreSet${name}Attribute`]: { params, body: { ...key, value: "red" }, ...done },
+  [`coreGet${name}Attribute`]: { params: { ...params, ...key }, status: 200, answer: "red" },
+  [`coreDelete${name}Attribute`]: { params: { ...params, ...key }, ...done },
+});
 
 /** Examples of the Core API: alice has the OTP key `vvccccbcdeft`, whose secret is the one of RFC 4226. */
 export const coreExamples: Examples = {
@@ -167,8 +164,8 @@ export const coreExamples: Examples = {
     status: 200,
     answer: [{ id: 1, prefix: "vvccccbcdeft", enabled: true }],
   },
-  ...attributesOf("User", user, key),
-  ...attributesOf("Otpkey", prefix, { key: "batch" }),
-  ...attributesOf("UserOtpkey", { ...user, ...prefix }, { key: "batch" }),
+  ...attributesOf("User", user),
+  ...attributesOf("Otpkey", prefix),
+  ...attributesOf("UserOtpkey", { ...user, ...prefix }),
   ...tokens("core"),
 };
