@@ -1,4 +1,8 @@
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
 import { type LaunchedSystem, launchSystem } from "../../../local/demo/system.ts";
 import { openapiFiles } from "../../../local/generate/openapi/files.ts";
 import { httpCollection } from "../../../local/generate/openapi/http-collection.ts";
@@ -66,3 +70,21 @@ it.each(["core", "client", "connector"] as const)(
     ).toEqual(ids.sort());
   },
 );
+
+it("`npm run openapi -- --http` writes the calls for the system that runs, with its tokens, readable for the owner only", () => {
+  const directory = mkdtempSync(join(tmpdir(), "calls-"));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  const write = () =>
+    spawnSync(process.execPath, ["local/generate/openapi.ts", "--http"], {
+      env: { ...process.env, LOCAL_DIR: directory },
+      encoding: "utf8",
+    });
+  expect(write()).toMatchObject({ status: 1, stderr: expect.stringContaining("Start the local system first") });
+  writeFileSync(join(directory, "run.json"), JSON.stringify(facts));
+  const paths = write().stdout.trim().split("\n");
+  expect(paths).toEqual(["core", "client", "connector"].map(api => join(directory, "http", `${api}.http`)));
+  for (const path of paths) expect(statSync(path).mode & 0o077, path).toBe(0);
+  const [core = "", , connector = ""] = paths.map(path => readFileSync(path, "utf8"));
+  expect(core).toContain(`@token = ${facts.tokens.core}\n`);
+  expect(connector).toContain(`@token = ${facts.tokens.connector}\n`);
+});
