@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { Page, Range } from "../../lib/auth/store.ts";
-import { invalidRequest } from "../../lib/platform/fault.ts";
+import type { Problem } from "../../lib/platform/fault.ts";
 import type { Call, Reply } from "../../lib/platform/http/call.ts";
 import { readQuery } from "../../lib/platform/http/read-fields.ts";
 import { parseInstant, timeError } from "../../lib/platform/http/time-field.ts";
@@ -26,22 +26,17 @@ export const notFromLink = "must be a value from the link to the next page";
 
 /**
  * Returns the query parameters that are not in the schema of the query. Reads them from the URL, so that `__proto__` is
- * an ordinary name. Throws Fault `invalid` for the names that `isUnknown` selects: if one were ignored, a complete list
- * would look filtered.
+ * an ordinary name.
  */
-export function otherParameters(
-  { url }: Call,
-  query: z.ZodObject,
-  isUnknown: (name: string) => boolean,
-): readonly (readonly [string, string])[] {
-  const others = Object.entries(readQuery(url)).filter(([name]) => !Object.hasOwn(query.shape, name));
-  const known = Object.keys(query.shape).join(", ");
-  const problems = others
-    .filter(([name]) => isUnknown(name))
-    .map(([name]) => ({ path: name, reason: `is not known: this list accepts ${known}` }));
-  if (problems.length > 0) throw invalidRequest(problems);
-  return others;
-}
+export const otherParameters = ({ url }: Call, query: z.ZodObject): readonly (readonly [string, string])[] =>
+  Object.entries(readQuery(url)).filter(([name]) => !Object.hasOwn(query.shape, name));
+
+/** Returns the problem of each of these query parameters: if one were ignored, a complete list would look filtered. */
+export const unknownParameters = (query: z.ZodObject, others: readonly (readonly [string, string])[]): Problem[] =>
+  others.map(([name]) => ({
+    path: name,
+    reason: `is not known: this list accepts ${Object.keys(query.shape).join(", ")}`,
+  }));
 
 const notPast = "must not be in the future";
 
@@ -60,11 +55,9 @@ export const pastTime = (description: string) =>
     .optional()
     .meta({ description, shownAs: { type: "string" } });
 
-/** Throws Fault `invalid` for a time in the future, for which every entry would match. */
-export function requirePast(field: string, time: Instant | undefined, now: Instant): void {
-  if (time === undefined || time <= now) return;
-  throw invalidRequest([{ path: field, reason: notPast }]);
-}
+/** Returns the problem of a time in the future, for which every entry would match. */
+export const futureProblems = (field: string, time: Instant | undefined, now: Instant): Problem[] =>
+  time === undefined || time <= now ? [] : [{ path: field, reason: notPast }];
 
 /**
  * Returns a list as a plain array: the whole list, or one page with a link to the next.

@@ -59,6 +59,7 @@ export const setValidity = endpoint({
     "another time are refused and used up, and the user still needs an OTP to sign in.",
   body: z.object(validityFields),
   answers: { 204: { description: "Done." } },
+  check: fields => access.validityProblems(toValidity(fields)),
   handle: ({ params, body }, context: AuthContext) =>
     noContentAfter(access.setValidity(params.prefix, toValidity(body), context)),
 });
@@ -97,6 +98,7 @@ export const issueTemporaryCode = endpoint({
     end_sessions: endSessionsField,
   }),
   answers: { 201: { description: "The code.", schema: issued } },
+  check: ({ valid_until: validUntil }, { now }: AuthContext) => access.codeTimeProblems(validUntil, now()),
   handle: async ({ params: { prefix }, body }, context: AuthContext, { caller }) => {
     // By the code alone the caller could sign in as a user without a password.
     if (context.rules.allowEmptyPassword && !hasRole(caller, "admin"))

@@ -9,7 +9,15 @@ import { ok, type Reply } from "../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../context.ts";
 import { assignment, ofKey, ofKeys, ofUserKey, ofUserKeys, optionalFlag } from "../inputs.ts";
-import { listReply, notFromLink, otherParameters, pageSize, pastTime, requirePast } from "../paging.ts";
+import {
+  futureProblems,
+  listReply,
+  notFromLink,
+  otherParameters,
+  pageSize,
+  pastTime,
+  unknownParameters,
+} from "../paging.ts";
 import { noContentAfter, otpkeySummary, otpkeyView, toOtpkeyView } from "../views.ts";
 
 export const assignOtpkey = endpoint({
@@ -146,15 +154,16 @@ export const listOtpkeys = endpoint({
     "most 1,000 OTP keys, so it can have fewer entries than `$top`, even none.",
   query,
   answers: { 200: { description: "OTP keys, sorted by prefix.", headers: ["link"], schema: z.array(otpkeySummary) } },
+  check: ({ unused_since: unusedSince }, { now }: AuthContext, call) => [
+    ...futureProblems("unused_since", unusedSince, now()),
+    ...unknownParameters(query, otherParameters(call, query)),
+  ],
   handle: (
     { query: { enabled, stopped, assigned, $prefix: beginning, unused_since, ...page } },
     context: AuthContext,
     { call },
   ) => {
-    const { otpkeys, coreUrl, now } = context;
-    // Throws for a parameter that is not one of the query.
-    otherParameters(call, query, () => true);
-    requirePast("unused_since", unused_since, now());
+    const { otpkeys, coreUrl } = context;
     const filter = omitUndefined({ enabled, stopped, assigned, beginning, unusedSince: unused_since });
     return listReply(call, page, `${coreUrl(call.url)}/otpkeys`, range => otpkeys.list(range, filter));
   },

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { validateUser as validate } from "../../../lib/auth/sign-in/validate-user.ts";
+import { passwordProblems } from "../../../lib/auth/users/manage-users.ts";
 import * as access from "../../../lib/auth/users/user-access.ts";
 import { readLock } from "../../../lib/auth/users/view-user.ts";
 import { omitUndefined } from "../../../lib/platform/collections.ts";
@@ -28,21 +29,24 @@ export const resetPassword = endpoint({
     "which the user sets a password that no one else knows: `POST /client/password` with `username`, `code` and " +
     "`newpass`, and an OTP where a sign-in needs one. The code is accepted once, for an hour and five tries. Another " +
     "reset replaces it; disabling or deleting the user ends it. The service keeps a keyed hash.",
-  body: z
-    .object({
-      password: z
-        .string()
-        .optional()
-        .meta({ description: "The new password. An empty one means no password. Required without `issue_code`." }),
-      must_change: mustChangeField,
-      issue_code: optionalFlag("Whether to issue a one-time code in place of a password; default: false."),
-    })
-    .superRefine(({ password, must_change, issue_code }, context) => {
-      const fail = (name: string, message: string) => context.addIssue({ code: "custom", path: [name], message });
-      if (!issue_code && password === undefined) fail("password", "is required");
-      if (issue_code && password !== undefined) fail("password", "must be absent with issue_code");
-      if (issue_code && must_change) fail("must_change", "must be absent with issue_code");
-    }),
+  body: z.object({
+    password: z
+      .string()
+      .optional()
+      .meta({ description: "The new password. An empty one means no password. Required without `issue_code`." }),
+    must_change: mustChangeField,
+    issue_code: optionalFlag("Whether to issue a one-time code in place of a password; default: false."),
+  }),
+  check: async ({ password, must_change: mustChange, issue_code }, { rules }: AuthContext) => {
+    const refused = (path: string) => ({ path, reason: "must be absent with issue_code" });
+    if (issue_code)
+      return [
+        ...(password === undefined ? [] : [refused("password")]),
+        ...(mustChange ? [refused("must_change")] : []),
+      ];
+    if (password === undefined) return [{ path: "password", reason: "is required" }];
+    return passwordProblems({ password, mustChange }, rules);
+  },
   answers: { 201: { description: "The code.", schema: issued }, 204: { description: "Done." } },
   handle: async ({ params, body: { password = "", must_change: mustChange, issue_code } }, context: AuthContext) => {
     if (issue_code) {

@@ -2,20 +2,29 @@ import * as z from "zod";
 import { parseAttributeKey } from "../../../lib/auth/attributes/attributes.ts";
 import { parsePrefix } from "../../../lib/auth/otpkeys/prefix.ts";
 import * as manage from "../../../lib/auth/users/manage-users.ts";
-import { isTooLongToNormalize, usernameMaxCodePoints } from "../../../lib/auth/users/username.ts";
+import { isTooLongToNormalize, parseUsername, usernameMaxCodePoints } from "../../../lib/auth/users/username.ts";
 import { viewUser } from "../../../lib/auth/users/view-user.ts";
 import { omitUndefined } from "../../../lib/platform/collections.ts";
 import { ok } from "../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../context.ts";
-import { mustChangeField, ofUser, ofUsers, optionalFlag, usernameField } from "../inputs.ts";
-import { listReply, notFromLink, otherParameters, pageSize, pastTime, requirePast } from "../paging.ts";
+import { mustChangeField, ofUser, ofUsers, optionalFlag, parsed, usernameField } from "../inputs.ts";
+import {
+  futureProblems,
+  listReply,
+  notFromLink,
+  otherParameters,
+  pageSize,
+  pastTime,
+  unknownParameters,
+} from "../paging.ts";
 import { noContentAfter, toUserView, userSummary, userView } from "../views.ts";
 
 const body = z.object({
-  username: z
-    .string()
-    .meta({ description: "Unique, ignoring case. Must not contain `/`, `\\`, `?`, `#`, `%2F`, or `%80` to `%FF`." }),
+  username: parsed(
+    parseUsername,
+    "Unique, ignoring case. Must not contain `/`, `\\`, `?`, `#`, `%2F`, or `%80` to `%FF`.",
+  ),
   password: z.string().meta({ description: "The password. An empty one means no password." }),
   must_change: mustChangeField,
 });
@@ -32,6 +41,8 @@ export const createUser = endpoint({
   body,
   answers: { 201: { description: "The user is created.", headers: ["location"], schema: userSummary } },
   refusals: ["conflict"],
+  check: ({ username, password, must_change: mustChange }, { rules }: AuthContext) =>
+    manage.passwordProblems({ password, mustChange, name: username?.name }, rules),
   handle: async ({ body }, context: AuthContext, { call }) => {
     const { must_change: mustChange = false, ...given } = body;
     const created = await manage.createUser({ ...given, mustChange }, context);
@@ -72,10 +83,6 @@ const query = z
       .describe("`imported`: only users who have not signed in with their password since its hash was imported."),
     $unused_since: pastTime("Only users who were created before this time and have not signed in since."),
   })
-  .superRefine(({ $prefix, $skiptoken }, context) => {
-    if ($skiptoken === undefined || ($prefix === undefined ? isId : isNamePosition)($skiptoken)) return;
-    context.addIssue({ code: "custom", path: ["$skiptoken"], message: notFromLink });
-  })
   .describe("Every other parameter is an attribute's key with its value.");
 
 export const listUsers = endpoint({
@@ -97,11 +104,20 @@ export const listUsers = endpoint({
       schema: z.array(userSummary),
     },
   },
+  check: ({ $prefix, $skiptoken, $unused_since: unusedSince }, { now }: AuthContext, call) => [
+    ...($skiptoken === undefined || ($prefix === undefined ? isId : isNamePosition)($skiptoken)
+      ? []
+      : [{ path: "$skiptoken", reason: notFromLink }]),
+    ...futureProblems("$unused_since", unusedSince, now()),
+    ...unknownParameters(
+      query,
+      otherParameters(call, query).filter(([name]) => name.startsWith("$")),
+    ),
+  ],
   handle: async ({ query: given }, context: AuthContext, { call }) => {
-    const { users, coreUrl, now } = context;
+    const { users, coreUrl } = context;
     const { otpkey, $prefix, $enabled: enabled, $password, $unused_since: unusedSince, $top, $skiptoken } = given;
-    const attributes = new Map(otherParameters(call, query, name => name.startsWith("$")));
-    requirePast("$unused_since", unusedSince, now());
+    const attributes = new Map(otherParameters(call, query));
     const prefix = otpkey === undefined ? undefined : parsePrefix(otpkey);
     // No OTP key can have the prefix, or no attribute the key, so no user matches. Storage refuses to look for some of
     // them.

@@ -65,12 +65,11 @@ export function changeValidity(key: NewOtpKey, validity: Validity): NewOtpKey {
 
 /**
  * Sets the time in which OTPs of an OTP key are accepted, and removes limits that are not given. Throws Fault
- * `not_found`, `invalid`.
+ * `not_found`.
+ * @param validity has no problem
  */
 export async function setValidity(prefix: string, validity: Validity, deps: AuthDeps): Promise<void> {
-  await changeKey(prefix, deps, ({ validFrom: _from, validUntil: _until, ...unlimited }) =>
-    changeValidity(unlimited, validity),
-  );
+  await changeKey(prefix, deps, ({ validFrom: _, validUntil: __, ...unlimited }) => ({ ...unlimited, ...validity }));
   logValiditySet({ prefix, ...validity }, deps);
 }
 
@@ -85,10 +84,20 @@ export const hasSameValidity = (one: Validity, other: Validity): boolean =>
 
 const maxValidMs = days(31);
 
+/** Returns the problem of the end of a temporary code. */
+export function codeTimeProblems(validUntil: Instant | undefined, now: Instant): readonly Problem[] {
+  if (validUntil === undefined) return [];
+  const validMs = between(now, validUntil);
+  return validMs > 0 && validMs <= maxValidMs ? [] : [timeProblem("must be in the future, at most 31 days away")];
+}
+
+const timeProblem = (reason: string): Problem => ({ path: "valid_until", reason });
+
 /**
  * Disables a lost OTP key and issues a code that its user types in place of an OTP. Replaces an earlier code. Only the
- * hash is stored, so the code cannot be shown again. Throws Fault `not_found`, `invalid` for a time that is past, too
- * far away, or outside the validity of the key: the code is accepted only within it.
+ * hash is stored, so the code cannot be shown again. Throws Fault `not_found`, `invalid` for a time outside the validity
+ * of the key: the code is accepted only within it.
+ * @param limits `validUntil` has no problem of `codeTimeProblems`
  * @returns the text to type: the prefix and the code
  */
 export async function issueTemporaryCode(
@@ -96,21 +105,18 @@ export async function issueTemporaryCode(
   { uses, validUntil }: { readonly uses: number; readonly validUntil: Instant },
   deps: AuthDeps,
 ): Promise<string> {
-  const validMs = between(deps.now(), validUntil);
-  if (validMs <= 0 || validMs > maxValidMs) throw invalidTime("must be in the future, at most 31 days away");
   const code = createTypedCode(deps.random);
   const temporaryCode = { hash: hashTemporaryCode(code), usesLeft: uses, validUntil };
   // A stop would also refuse the code. OTPs of a disabled key are refused anyway, so the count of wrong ones can start
   // again.
   await changeKey(prefix, deps, ({ stoppedAt: _, ...key }) => {
-    if (!isWithin(key, validUntil)) throw invalidTime("must be within the validity of the otpkey: change that first");
+    if (!isWithin(key, validUntil))
+      throw invalidRequest([timeProblem("must be within the validity of the otpkey: change that first")]);
     return { ...key, enabled: false, failures: 0, stopped: false, temporaryCode };
   });
   deps.log.info("otpkey_temporary_code_issued", { prefix, uses, validUntil });
   return `${prefix}-${code}`;
 }
-
-const invalidTime = (reason: string): Fault => invalidRequest([{ path: "valid_until", reason }]);
 
 const isWithin = ({ validFrom, validUntil }: Validity, time: Instant): boolean =>
   (validFrom === undefined || time > validFrom) && (validUntil === undefined || time <= validUntil);

@@ -1,4 +1,4 @@
-import { accepted, Fault, invalidRequest, type Problem } from "../../platform/fault.ts";
+import { Fault, invalidRequest, type Problem } from "../../platform/fault.ts";
 import type { Stored } from "../../platform/stored.ts";
 import { measure } from "../../platform/telemetry.ts";
 import type { AuthDeps } from "../deps.ts";
@@ -7,7 +7,7 @@ import { parseNewPassword } from "../passwords/new-password.ts";
 import type { StoredPassword } from "../passwords/password-hash.ts";
 import type { User } from "../store.ts";
 import type { NewUser } from "./insert-user.table.ts";
-import { parseUsername, type Username, type UserRef } from "./username.ts";
+import type { Username, UserRef } from "./username.ts";
 
 export const noSuchUser = (): Fault => new Fault("not_found", "There is no such user.");
 
@@ -22,51 +22,52 @@ export async function requireUser(userRef: UserRef, { users }: AuthDeps): Promis
 export const nameTaken = (problems: readonly Problem[] = []): Fault =>
   new Fault("conflict", "A user with that username already exists!", { problems });
 
-export const nothingToChange = { path: "must_change", reason: "needs a password" };
+interface GivenPassword {
+  /** In clear, empty for a user without a password. */
+  readonly password?: string | undefined;
+  readonly mustChange?: boolean | undefined;
+  /** Username, if it is known. */
+  readonly name?: string | undefined;
+}
+
+/** Returns why a user cannot have a password (A4). */
+export async function passwordProblems(
+  { password = "", mustChange = false, name = "" }: GivenPassword,
+  { passwordMinLength }: AuthDeps["rules"],
+): Promise<readonly Problem[]> {
+  if (password === "") return mustChange ? [{ path: "must_change", reason: "needs a password" }] : [];
+  const parsed = await parseNewPassword(password, name, passwordMinLength);
+  return parsed.ok ? [] : [{ path: "password", reason: parsed.reason }];
+}
 
 /** Returns a new password as it is stored; undefined if the user has none. */
 export async function hashNew(
-  text: string | undefined,
+  text: string,
   id: number,
   mustChange: boolean,
   { hasher }: AuthDeps,
 ): Promise<StoredPassword | undefined> {
-  return text === undefined ? undefined : { ...(await hasher.hash(text, id)), ...(mustChange && { mustChange }) };
+  return text === "" ? undefined : { ...(await hasher.hash(text, id)), ...(mustChange && { mustChange }) };
 }
 
-interface GivenUser extends Omit<NewUser, "username" | "passwordOf"> {
-  readonly username: string;
-  /** In clear, empty for a user without a password; or the hash that another server made. */
+interface GivenUser extends Omit<NewUser, "passwordOf"> {
+  /** In clear, empty for a user without a password; or the hash that another server made. Has no problem. */
   readonly password: string | ImportedHash;
   readonly mustChange?: boolean;
 }
 
 /**
- * Creates a user (A3, A4). Returns undefined if the username is taken. Throws Fault `invalid` with every wrong field,
- * or else with `otpkeys` if one of them does not exist.
+ * Creates a user (A3, A4). Returns undefined if the username is taken. Throws Fault `invalid` with `otpkeys` if one of
+ * them does not exist.
  */
 export async function createUser(
-  { username, password, mustChange = false, ...others }: GivenUser,
+  { password, mustChange = false, ...user }: GivenUser,
   deps: AuthDeps,
 ): Promise<User | undefined> {
-  const name = parseUsername(username);
   const hash = typeof password === "string" ? undefined : password;
-  const clear =
-    typeof password === "string" && password !== ""
-      ? await parseNewPassword(password, name.ok ? name.value.name : "", deps.rules.passwordMinLength)
-      : accepted(undefined);
-  const hasNone = mustChange && password === "";
-  if (!name.ok || !clear.ok || hasNone) {
-    const problems = [
-      ...(name.ok ? [] : [{ path: "username", reason: name.reason }]),
-      ...(clear.ok ? [] : [{ path: "password", reason: clear.reason }]),
-      ...(hasNone ? [nothingToChange] : []),
-    ];
-    throw invalidRequest(problems);
-  }
   const passwordOf = (id: number) =>
-    hash === undefined ? hashNew(clear.value, id, mustChange, deps) : deps.hasher.hashImported(hash, id);
-  const created = await deps.users.create({ username: name.value, passwordOf, ...others });
+    typeof password === "string" ? hashNew(password, id, mustChange, deps) : deps.hasher.hashImported(password, id);
+  const created = await deps.users.create({ ...user, passwordOf });
   if (created === undefined) return undefined;
   const { id, otpkeys } = created.value;
   const scheme = hash?.parameters.scheme;

@@ -2,10 +2,9 @@ import { invalidRequest } from "../../platform/fault.ts";
 import type { Stored } from "../../platform/stored.ts";
 import type { Instant } from "../../platform/time.ts";
 import type { AuthDeps } from "../deps.ts";
-import { checkNewPassword } from "../passwords/new-password.ts";
 import { createPasswordCode } from "../passwords/password-code.ts";
 import type { ThrottleKey, User } from "../store.ts";
-import { hashNew, noSuchUser, nothingToChange, requireUser } from "./manage-users.ts";
+import { hashNew, noSuchUser, passwordProblems, requireUser } from "./manage-users.ts";
 import { foldUsername, hashUsernameForLog, type UserRef } from "./username.ts";
 
 /**
@@ -17,11 +16,11 @@ export async function resetPassword(
   { password, mustChange = false }: { readonly password: string; readonly mustChange?: boolean },
   deps: AuthDeps,
 ): Promise<void> {
-  if (mustChange && password === "") throw invalidRequest([nothingToChange]);
   const user = await requireUser(userRef, deps);
   const { id, name } = user.value;
-  const text = password === "" ? undefined : await checkNewPassword(password, "password", name, deps);
-  const stored = await hashNew(text, id, mustChange, deps);
+  const problems = await passwordProblems({ password, mustChange, name }, deps.rules);
+  if (problems.length > 0) throw invalidRequest(problems);
+  const stored = await hashNew(password, id, mustChange, deps);
   await replaceCredentials(user, stored === undefined ? {} : { password: stored }, { event: "password_reset" }, deps);
 }
 

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { type ApiToken, apiRoles, type Caller, callerRoles, hasRole, type RoleApi } from "../caller.ts";
 import { omitUndefined } from "../collections.ts";
-import { Fault, invalidRequest } from "../fault.ts";
+import { Fault } from "../fault.ts";
 import type { Log } from "../log.ts";
 import { hasControlCharacters, hasHiddenCharacters } from "../text.ts";
 import type { Now } from "../time.ts";
@@ -95,12 +95,11 @@ export function apiTokenEndpoints(api: RoleApi): Readonly<Record<string, RoleEnd
       body: z.lazy(() => z.object({ name: nameField(), expires_at: expiry(), role: roleField(api) })),
       answers: { 201: { description: "The new token.", schema: newTokenSchema } },
       refusals: ["conflict"],
-      handle: async ({ body }, { apiTokens, log, now }: ApiTokenContext, { caller }) => {
+      check: ({ expires_at: expiresAt }, { now }: ApiTokenContext) =>
+        expiresAt !== undefined && expiresAt <= now() ? [{ path: "expires_at", reason: "must be in the future" }] : [],
+      handle: async ({ body }, { apiTokens, log }: ApiTokenContext, { caller }) => {
         requireTenantCaller(caller);
         const { name, expires_at: expiresAt, role } = body;
-        if (expiresAt !== undefined && expiresAt <= now()) {
-          throw invalidRequest([{ path: "expires_at", reason: "must be in the future" }]);
-        }
         const limits = omitUndefined({ expiresAt, role });
         const { token, stored } = await apiTokens.create(name, limits);
         log.info("api_token_created", { api, id: stored.id, ...limits });

@@ -1,4 +1,4 @@
-import type * as z from "zod";
+import * as z from "zod";
 import type { Caller, CallerRole } from "../caller.ts";
 import { Fault, type FaultKind, invalidRequest, type Problem } from "../fault.ts";
 import type { Call, Reply } from "./call.ts";
@@ -96,6 +96,15 @@ interface Definition<
    * Outside Azure the pipeline turns a Fault that is not listed into a 500.
    */
   readonly refusals?: readonly FaultKind[];
+  /**
+   * Returns the problems that no schema of a field finds: by other fields, settings or the time. Called also beside
+   * other problems, then with the fields that are valid by themselves.
+   */
+  readonly check?: (
+    fields: Partial<Fields<Q> & Fields<B>>,
+    deps: D,
+    call: Call,
+  ) => Promise<readonly Problem[]> | readonly Problem[];
   readonly handle: (
     input: {
       readonly params: Parsed<P>;
@@ -108,6 +117,7 @@ interface Definition<
   ) => Promise<Reply> | Reply;
 }
 
+type Fields<T extends Schema> = T extends z.ZodType<object> ? z.output<T> : unknown;
 type Schema = z.ZodType | undefined;
 type Added = "role" | "refusals";
 
@@ -116,10 +126,13 @@ type Added = "role" | "refusals";
  * the API, `R` the minimum role that the endpoint states.
  */
 export interface Endpoint<D, S = unknown, R extends CallerRole | undefined = CallerRole | undefined>
-  extends Omit<Definition<Schema, Schema, Schema, z.ZodObject | undefined, D, Access, S, R>, Added | "handle"> {
+  extends Omit<
+    Definition<Schema, Schema, Schema, z.ZodObject | undefined, D, Access, S, R>,
+    Added | "check" | "handle"
+  > {
   readonly role: R;
   readonly refusals: readonly FaultKind[];
-  /** Validates all input, then calls the handler. Throws Fault `invalid` with all problems that the schemas find. */
+  /** Validates all input, then calls the handler. Throws Fault `invalid` with all problems. */
   run(input: RawInput, deps: D, context: CallContext & Identity<S>): Promise<Reply>;
 }
 
@@ -157,12 +170,34 @@ export function endpoint<
         headers: parse(headers, given),
         body: parse(body, raw.body),
       };
+      if (definition.check !== undefined) {
+        const fields = { ...validFields(query, raw.query), ...validFields(body, raw.body) };
+        const further = await definition.check(fields as Partial<Fields<Q> & Fields<B>>, deps, context.call);
+        found.push(...further.filter(({ path }) => !found.some(known => known.path === path)));
+      }
       if (raw.isStrict) found.push(...unknownFields(body, raw.body));
       if (found.length > 0) throw invalidRequest(found);
       return definition.handle(input, deps, context as Context<A, S>);
     },
   };
 }
+
+/** Returns the fields of an input that are valid by themselves, parsed. */
+function validFields(schema: Schema, input: unknown): object {
+  const shape = shapeOf(schema);
+  const fields = Object.entries(Object(input)).flatMap(([name, value]) => {
+    const result = Object.hasOwn(shape, name) ? safeParse(shape[name] as z.ZodType, value) : undefined;
+    return result?.success ? [[name, result.data]] : [];
+  });
+  return Object.fromEntries(fields);
+}
+
+const shapeOf = (schema: Schema): Readonly<Record<string, z.core.$ZodType>> =>
+  schema instanceof z.ZodLazy
+    ? shapeOf(schema.unwrap() as z.ZodType)
+    : schema instanceof z.ZodObject
+      ? schema.shape
+      : {};
 
 /**
  * Returns the result of a schema. Zod compares the `length` of every value that has one, also of an object in the place

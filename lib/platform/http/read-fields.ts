@@ -85,9 +85,12 @@ function readPairs(text: string, tooMany: () => Fault): Record<string, string> {
 /** Returns fields by name. Throws Fault `invalid` for a repeated name, which would otherwise lose a value. */
 function toUniqueFields(pairs: Iterable<readonly [string, string]>): Record<string, string> {
   const fields: Record<string, string> = Object.create(null);
+  const repeated = new Set<string>();
   for (const [name, value] of pairs) {
-    if (name in fields) throw invalidRequest([{ path: name, reason: "must be given once" }]);
+    if (name in fields) repeated.add(name);
     fields[name] = value;
   }
+  if (repeated.size > 0)
+    throw invalidRequest([...repeated].map(name => ({ path: name, reason: "must be given once" })));
   return fields;
 }

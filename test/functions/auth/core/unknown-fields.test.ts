@@ -87,7 +87,7 @@ describe("an unknown field of a Core request", () => {
       status: 400,
       body: {
         error:
-          "Missing required parameter(s)! password; must_change must be true or false; " +
+          "Missing required parameter(s)! password; username must not be empty; must_change must be true or false; " +
           "passwort is not a known field; a is not a known field",
       },
     });
