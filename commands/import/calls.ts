@@ -37,7 +37,8 @@ export interface Answered {
 
 /**
  * Repeats a call until there is a response. Returns undefined if the run ended before. Throws `ImportStopped`.
- * @param isFinal whether a 500 would stay the same if the call were repeated; by default none does
+ * @param isFinal whether a 500, or a 409 with `Retry-After`, would stay the same if the call were repeated soon; by default
+ * none does
  */
 export type Ask = (
   call: (signal: AbortSignal) => Promise<ApiAnswer>,
@@ -84,7 +85,8 @@ export function createAsk({ service, url, stop, cut, sleep, random, now, timeOfD
       if (stop.aborted) return undefined;
       const answer = await answered(call);
       const isFailure = answer instanceof Error;
-      if (!isFailure && answer.status === 409 && retryAfterMs(answer) > 0 && runningMs < maxRunningMs) {
+      const isRunning = !isFailure && answer.status === 409 && retryAfterMs(answer) > 0 && !isFinal(answer);
+      if (isRunning && runningMs < maxRunningMs) {
         const ms = Math.max(firstWaitMs, retryAfterMs(answer));
         runningMs += ms;
         tried--;

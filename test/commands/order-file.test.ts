@@ -187,8 +187,12 @@ describe("orders from a file", () => {
     auth.peers.delivery.fail({ kind: "drop", method: "POST", path: "/shipments", times: 1 });
     const unknown = await run(file);
     expect(unknown).toMatchObject({ code: 1, out: expect.stringMatching(/failed: It is not known whether/) });
+    const report = reportOf(file);
+    expect(report).toMatchObject([{ outcome: "failed", credential_request_id: expect.stringMatching(/^[\w-]{36}$/) }]);
+    // A repeat is told to come back for the outcome, and keeps the request.
+    expect(await run(file)).toMatchObject({ code: 1, out: unknown.out.replace("(500)", "(409)") });
     expect(reportOf(file)).toMatchObject([
-      { outcome: "failed", credential_request_id: expect.stringMatching(/^[\w-]{36}$/) },
+      { outcome: "failed", credential_request_id: report[0]?.credential_request_id },
     ]);
   });
 
