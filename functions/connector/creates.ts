@@ -124,8 +124,8 @@ export const createCredentialRequest = endpoint({
     "Orders security keys for one recipient. Keys in `shipment` are programmed by the key maker and shipped; keys " +
     "in `authenticators` are programmed on site. Each key holds one or more credentials, each for a user at an " +
     "identity provider. The call asks every identity provider for the credentials, so it can take up to 150 " +
-    "seconds. Send an `Idempotency-Key`, and repeat the call with the same key and body if no answer arrives. " +
-    "Then follow the request at `Location`. With `dry_run=true` the call orders nothing. It names all fields that do " +
+    "seconds. Send an `Idempotency-Key`, and repeat the call with the same key and body if no answer arrives: 409 " +
+    "with `Retry-After` says when to ask again for the outcome. Then follow the request at `Location`. With `dry_run=true` the call orders nothing. It names all fields that do " +
     "not fit the schema at once, or else all other problems.",
   query: queryV2,
   headers,
