@@ -1,10 +1,10 @@
 // Installs what a task needs: the packages, and Node 24 if the machine's Node is too old. Plain JavaScript, because it must run on
 // Node 20. The working directory is the project's.
 import { spawn } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
-import { setTimeout as wait } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { withLock } from "./install-lock.mjs";
 import { ownNode, writeNodeLock } from "./own-node.mjs";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -19,7 +19,7 @@ export const newEnough = major >= 24 || (major === 22 && minor >= 18) || (major 
 export async function installMissing(withTests) {
   if (missing(wantedPackages(withTests)).length === 0) return;
   try {
-    await withLock(() => install(wantedPackages(withTests)));
+    await withLock(join(ownNodeDirectory(), "install.lock"), () => install(wantedPackages(withTests)));
   } catch (error) {
     console.error(`Cannot install into ${root}: ${error.message}`);
     process.exit(1);
@@ -174,55 +174,4 @@ async function npmCode(withNode, args, errors) {
     child.once("exit", resolve);
     child.once("error", reject);
   });
-}
-
-/** Several tasks may start at once in a fresh clone: one of them installs, the others wait. */
-async function withLock(work) {
-  const lock = join(root, ".node", "install.lock");
-  // Not recursive: a recursive `mkdir` reports a read-only disk as a missing directory.
-  if (!existsSync(dirname(lock))) mkdirSync(dirname(lock));
-  let waits = false;
-  while (!taken(lock)) {
-    if (abandoned(lock)) {
-      rmSync(lock, { force: true });
-      continue;
-    }
-    if (!waits) console.error("Waiting for another task, which installs the packages.");
-    waits = true;
-    await wait(200);
-  }
-  try {
-    await work();
-  } finally {
-    rmSync(lock, { force: true });
-  }
-}
-
-function taken(lock) {
-  try {
-    writeFileSync(lock, String(process.pid), { flag: "wx" });
-    return true;
-  } catch (error) {
-    if (error.code === "EEXIST") return false;
-    throw error;
-  }
-}
-
-/** Returns whether the process of the lock has ended. Process ids are reused, so an old lock counts as abandoned too. */
-function abandoned(lock) {
-  try {
-    const holder = Number(readFileSync(lock, "utf8"));
-    return holder === process.pid || !isAlive(holder) || Date.now() - statSync(lock).mtimeMs > 15 * 60_000;
-  } catch {
-    return false;
-  }
-}
-
-export function isAlive(pid) {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return error.code === "EPERM";
-  }
 }

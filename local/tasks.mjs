@@ -4,7 +4,8 @@ import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { installMissing, isAlive, newEnough, nodeToUse } from "./install.mjs";
+import { installMissing, newEnough, nodeToUse } from "./install.mjs";
+import { isAlive } from "./install-lock.mjs";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const [task = "", ...rest] = process.argv.slice(2);

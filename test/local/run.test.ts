@@ -41,7 +41,7 @@ function newProject(files: Readonly<Record<string, object>>): string {
     mkdirSync(dirname(join(directory, path)), { recursive: true });
     writeFileSync(join(directory, path), text);
   };
-  for (const file of ["run.mjs", "tasks.mjs", "install.mjs", "own-node.mjs", "node-packages.json"])
+  for (const file of ["run.mjs", "tasks.mjs", "install.mjs", "install-lock.mjs", "own-node.mjs", "node-packages.json"])
     write(`local/${file}`, readFileSync(join(root, "local", file), "utf8"));
   for (const task of ["start/start.ts", "checks/verify.ts"]) write(`local/${task}`, startedTask);
   for (const [path, value] of Object.entries(files)) write(path, JSON.stringify(value));
