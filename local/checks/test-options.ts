@@ -37,7 +37,7 @@ export const slowTests: readonly string[] = [
   "test/host/**",
   "test/infra/{azd,queries,registration}/*.test.ts",
   "test/infra/compiler.test.ts",
-  "test/lib/auth/{crashes,sessions,users,protocols}.test.ts",
+  "test/lib/auth/{sessions,users,protocols}.test.ts",
   "test/lib/platform/maintenance/**",
   "test/lib/platform/azure/tables.test.ts",
   "test/lib/connector/{activate,cancel,collect,jobs,recovery}/**",

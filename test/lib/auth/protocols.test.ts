@@ -93,7 +93,7 @@ function worldOn(next: (below: number) => number, memory: MemoryTables, real?: W
 }
 
 async function prepare(world: World): Promise<void> {
-  const alone = (operation: Operation) => runTogether(world, [operation], { choose: () => 0, fault: () => undefined });
+  const alone = (operation: Operation) => runTogether(world, [operation], inOrder);
   world.history.push([]);
   for (const name of ["a", "b"]) await alone(create(name));
   for (const prefix of ["p1", "p2"]) await alone(createKey(prefix));
@@ -326,6 +326,55 @@ async function check(world: World, run: () => Promise<void>): Promise<void> {
     throw new Error(`${error.message}\n${world.log.slice(-60).join("\n")}`);
   }
 }
+
+const inOrder: Choices = { choose: () => 0, fault: () => undefined };
+const lists = () => [listById(), listByName(), byAttribute("x"), byAttribute("y"), byKey("p1"), byKey("p2")];
+
+/** An operation that has a fault, and what other hosts do then. */
+const interrupted: typeof pairs = {
+  "a creation": () => [create("c"), create("c")],
+  "a creation with an OTP key": () => [createWith("c", "p2"), createWith("c", "p2")],
+  "a deletion": () => [remove(existing.a), remove(existing.a)],
+  "a deletion before the name is created again": () => [remove(existing.a), remove(existing.a), create("a")],
+  "a rename": () => [rename(existing.a, "c"), rename(existing.a, "c")],
+  "a rename before the former name is created": () => [rename(existing.a, "c"), create("a")],
+  "a value of an attribute": () => [set(existing.a, "k", "y"), set(existing.a, "k", "y")],
+  "the end of an attribute": () => [set(existing.a, "k", undefined), set(existing.a, "k", undefined)],
+  "a new OTP key": () => [createKey("p3"), createKey("p3"), assign(existing.b, "p3")],
+  "a deletion of an OTP key before it is created again": () => [
+    removeKey("p1"),
+    removeKey("p1"),
+    createKey("p1"),
+    assign(existing.b, "p1", true),
+  ],
+  "an assignment": () => [assign(existing.b, "p1"), assign(existing.b, "p1")],
+  "an assignment of a free OTP key before another user gets it": () => [
+    assign(existing.a, "p2", true),
+    assign(existing.b, "p2", true),
+  ],
+  "the end of an assignment": () => [unassign(existing.a, "p1"), unassign(existing.a, "p1")],
+};
+
+describe("an operation with a fault at any of its calls keeps every invariant, and another one finds no trace of it", () => {
+  test.each(Object.entries(interrupted))("%s", async (_, operations) => {
+    for (const fault of callFaults) {
+      for (const goesOn of [false, true]) {
+        let calls = 0;
+        for (let faulty = 0; faulty <= calls; faulty++) {
+          calls = 0;
+          const world = await openWorld(randomNumbers(seed));
+          const [first, ...others] = operations();
+          const choices: Choices = { ...inOrder, fault: () => (calls++ === faulty ? fault : undefined) };
+          await check(world, async () => {
+            if (first) await runTogether(world, [first], choices);
+            const then = goesOn ? [...others, ...lists()] : [];
+            for (const each of [...lists(), ...then]) await runTogether(world, [each], inOrder);
+          });
+        }
+      }
+    }
+  });
+});
 
 describe("two operations side by side, with at most one fault, keep every invariant, give true results and leave nothing", () => {
   test.each(Object.entries({ ...pairs, ...afterCrash }))("%s", async (name, operations) => {
