@@ -7,12 +7,12 @@ import { registeredName, withCredential } from "../model/security-key.ts";
 import type { Attestation } from "../model/webauthn.ts";
 import type { KeyChange, KeyWork } from "../runs/key-work.ts";
 import { notCalled } from "../runs/run.ts";
-import { activated, afterFailure, endOverdue, endUnregistered, retryLater } from "./activation-outcomes.ts";
+import { activated, afterFailure, endInDoubt, endOverdue, endUnregistered, retryLater } from "./activation-outcomes.ts";
 import { openIdp } from "./open-idp.ts";
 
 /**
- * Activates one credential of a security key at its IdP. An attempt is stored before it is sent. After an attempt
- * without an answer, the IdP is first asked whether the credential is registered (C8).
+ * Activates one credential of a security key at its IdP. An attempt is stored before it is sent. After an attempt that
+ * failed, the IdP is first asked whether the credential is registered (C8).
  */
 export async function activateCredential(work: KeyWork, index: number): Promise<KeyChange | undefined> {
   const { key, run } = work;
@@ -35,7 +35,7 @@ export async function activateCredential(work: KeyWork, index: number): Promise<
     // Keys without a serial number may have equal names.
     const name = key.serial === undefined ? undefined : registeredName(key);
     const query = { credentialId, name, since };
-    return work.read(peer, () => idp.isRegistered(idpState, query, AbortSignal.timeout(timeLimitMs)));
+    return work.read(peer, async () => idp.isRegistered?.(idpState, query, AbortSignal.timeout(timeLimitMs)));
   };
   const registered = triedAt !== undefined && (await readBack(triedAt));
   if (registered === notCalled) return undefined;
@@ -43,16 +43,18 @@ export async function activateCredential(work: KeyWork, index: number): Promise<
   if (typeof registered === "string") return activated(work, index, registered);
   if (registered instanceof PeerFailure) {
     run.log.warn("read_back_failed", { idp: idp.id, error: registered });
-    const lastError = `The identity provider ${idp.id} could not be queried for the credential.`;
+    const unread = `The identity provider ${idp.id} could not be queried for the credential`;
+    const lastError = refusal === undefined ? `${unread}.` : `${unread} after its refusal: ${refusal.reason}`;
     if (!isLate) return retryLater(index, { lastError, retryAfterSeconds: registered.retryAfterSeconds }, run);
   }
   if (registered === false && refusal !== undefined) return endUnregistered(work, index, "refused", refusal.reason);
+  if (registered === undefined && refusal !== undefined) return endInDoubt(work, index, refusal.reason);
   if (isLate) return endOverdue(work, index, { isInDoubt: registered !== false, lastError: retry?.lastError });
   const attestation = await attestationOf(work, index);
   if (typeof attestation === "string") return endUnregistered(work, index, "response_rejected", attestation);
   if ("lastError" in attestation) return retryLater(index, attestation, run);
 
-  // The time of the first attempt without an answer: a read-back looks for registrations since then.
+  // The time of the first attempt that may be done: a read-back looks for registrations since then.
   const first = triedAt ?? run.now();
   const intent = withCredential(index, each => ({ ...each, triedAt: first }));
   const result = await work.call({ peer, timeLimitMs, intent }, notAfter =>
@@ -60,7 +62,7 @@ export async function activateCredential(work: KeyWork, index: number): Promise<
   );
   if (result === notCalled) return undefined;
   if (!(result instanceof PeerFailure)) return activated(work, index, result);
-  const earlier = { wasTried: triedAt !== undefined, canReadBack: registered !== undefined };
+  const earlier = { wasTried: triedAt !== undefined, canReadBack: idp.isRegistered !== undefined };
   return afterFailure(work, index, result, earlier);
 }
 

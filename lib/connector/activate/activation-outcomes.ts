@@ -62,9 +62,9 @@ export async function endOverdue(
 }
 
 /**
- * Returns the change after a failed activation: a retry if that may help, else the end of the credential. After an
- * earlier attempt without an answer, a refusal is accepted only when a later read-back confirms it, or at once if the
- * IdP offers no read-back.
+ * Returns the change after a failed activation: a retry if that may help, else the end of the credential. A refusal is
+ * accepted only when a later read-back confirms it, or at once if the IdP offers no read-back: it may be the answer to
+ * a second delivery of a call that was done.
  */
 export async function afterFailure(
   work: KeyWork,
@@ -75,14 +75,15 @@ export async function afterFailure(
   const { key, run } = work;
   run.log.warn("activation_failed", { keyId: key.id, index, error: failure });
   const reason = failure.detail ?? failure.message;
+  // Any answer may be that of a gateway, or that to a second delivery of a call that was done. Where no read-back can
+  // tell, only those that say nothing of the call count: 5xx, 408, and a 404 without the IdP's own error code.
+  const isUnclear = canReadBack ? failure.status !== undefined : failure.status === 404;
+  const mayBeDone = wasTried || failure.mayBeDone || isUnclear;
   if (isRepairable(failure)) {
-    // A 404 without the IdP's own error code does not say what became of the call.
-    const mayBeDone = wasTried || failure.mayBeDone || failure.status === 404;
     return retryLater(index, { lastError: reason, retryAfterSeconds: failure.retryAfterSeconds, mayBeDone }, run);
   }
-  if (!wasTried) return endUnregistered(work, index, "refused", reason);
-  if (!canReadBack)
-    return end(work, index, "refused", `${reason} (may have been registered: check at the identity provider)`);
+  if (!mayBeDone) return endUnregistered(work, index, "refused", reason);
+  if (!canReadBack) return endInDoubt(work, index, reason);
   const at = run.now();
   const readBackAt = plus(at, run.intervals.readBackAfterMs);
   return withCredential(index, credential => ({
@@ -91,6 +92,10 @@ export async function afterFailure(
     retry: waitUntil(readBackAt, credential.retry, reason),
   }));
 }
+
+/** Returns the change that ends a credential which the IdP has refused after it may have registered it. */
+export const endInDoubt = (work: KeyWork, index: number, reason: string): KeyChange =>
+  end(work, index, "refused", `${reason} (may have been registered: check at the identity provider)`);
 
 /** Why an activation is repeated later. */
 interface Delay {

@@ -17,12 +17,12 @@ export interface OptionsRequest {
   readonly tag: string;
 }
 
-/** The credential of an unanswered activation that is read back. */
+/** The credential of a failed activation that is read back. */
 export interface RegistrationQuery {
   readonly credentialId: string;
   /** The name that the activation gave it. Undefined if another credential of the user may have the same one. */
   readonly name?: string | undefined;
-  /** When the first unanswered activation was sent. */
+  /** When the first activation was sent that may have registered it. */
   readonly since: Instant;
 }
 
@@ -41,7 +41,7 @@ interface CallLimits {
 
 /**
  * An identity provider. Each method ends with its signal and throws `PeerFailure` only. Activation is not idempotent at
- * any IdP, so the caller records an attempt before `activate` and reads it back if it was not answered (C8).
+ * any IdP, so the caller records an attempt before `activate` and reads it back if it failed (C8).
  */
 export interface Idp {
   readonly id: string;
@@ -74,12 +74,15 @@ export interface Idp {
     name: string,
     limits: CallLimits,
   ): Promise<string | undefined>;
-  /** Whether the credential is registered: true, or its id as of `activate`; undefined without a reliable read-back. */
-  isRegistered(
+  /**
+   * Whether the credential is registered: true, or its id as of `activate`; undefined if what the IdP shows does not
+   * tell. Absent if the IdP offers no read-back.
+   */
+  readonly isRegistered?: (
     idpState: Challenge["idpState"],
     query: RegistrationQuery,
     signal: AbortSignal,
-  ): Promise<boolean | string | undefined>;
+  ) => Promise<boolean | string | undefined>;
   /**
    * Removes the registered credential and no other one. Succeeds too if the IdP says that it is gone. May be repeated.
    * Fails as `refused` if the IdP does not tell which credential it is.

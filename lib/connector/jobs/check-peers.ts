@@ -121,14 +121,11 @@ async function checkIdp(
   findings.push({ peer, check: "challenge", ok: problem === undefined, finding });
   const stored = challenge.idpState;
   const readBack = await runCheck(peer, "read-back", async () => {
-    const registered = await idp.isRegistered(
-      stored,
-      { credentialId: "AAAA", name: "Check of the peers", since: now() },
-      signal(),
-    );
-    return registered === undefined
-      ? "This IdP has no read-back: an activation without a response is sent once more."
-      : "Registered credentials can be read, so an activation without a response is not repeated before its result is known.";
+    const query = { credentialId: "AAAA", name: "Check of the peers", since: now() };
+    if (idp.isRegistered === undefined)
+      return "This IdP has no read-back: an activation without a response is sent once more.";
+    await idp.isRegistered(stored, query, signal());
+    return "Registered credentials can be read, so a failed activation is not repeated before its result is known.";
   });
   const compensated = await runCheck(peer, "compensate", async () => {
     await idp.compensate(stored, signal());

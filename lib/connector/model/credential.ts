@@ -40,9 +40,9 @@ export const credentialSchema = z.lazy(() =>
     /** When the IdP was known to have registered it. */
     activatedAt: storedInstant.exactOptional(),
     retryableUntil: storedInstant.exactOptional(),
-    /** Set before an activation is sent, removed by its answer. Without one, it is read back before the next. */
+    /** Set before an activation is sent, removed if it was certainly not done. While set, it is read back before the next. */
     triedAt: storedInstant.exactOptional(),
-    /** A refusal after an unanswered attempt. It is accepted only after a second read-back. */
+    /** A refusal of the activation. It is accepted only after a read-back. */
     refusal: z.object({ at: storedInstant, reason: text }).exactOptional(),
     /** The attempts to activate it, from its response to its end. */
     retry: retrySchema.exactOptional(),

@@ -140,7 +140,8 @@ export async function deliver(
 }
 
 function contentOf({ request }: LoadedRequest, key: SecurityKey, pin: string): PinMailContent {
-  const usable = key.credentials.filter(isUsable);
+  // A refusal that is still to be confirmed is hardly ever wrong.
+  const usable = key.credentials.filter(credential => isUsable(credential) && credential.refusal === undefined);
   const tracking = isOnSite(key) ? undefined : request.delivery?.shipment?.tracking;
   return {
     pin,

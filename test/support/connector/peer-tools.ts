@@ -68,7 +68,7 @@ export const systemError = (code: string, syscall?: string): Error =>
   Object.assign(new Error(`${syscall ?? ""} ${code}`), syscall === undefined ? { code } : { code, syscall });
 
 /** The failure of a call that has to fail. */
-export async function failureOf(call: Promise<unknown>): Promise<PeerFailure> {
+export async function failureOf(call: Promise<unknown> = Promise.resolve()): Promise<PeerFailure> {
   const error = await call.then(
     () => undefined,
     (thrown: unknown) => thrown,
@@ -77,4 +77,5 @@ export async function failureOf(call: Promise<unknown>): Promise<PeerFailure> {
   return error as PeerFailure;
 }
 
-export const kindOf = async (call: Promise<unknown>): Promise<PeerFailureKind> => (await failureOf(call)).kind;
+export const kindOf = async (call: Promise<unknown> | undefined): Promise<PeerFailureKind> =>
+  (await failureOf(call)).kind;

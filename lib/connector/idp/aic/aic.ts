@@ -108,8 +108,7 @@ function connect(id: string, configured: AicSettings, deps: IdpDeps): Idp {
         throw failed("unanswered", `The journey continues with ${typesOf(next)}.`);
       }),
 
-    // Reading a user's devices needs permissions that a client does not need for the journey.
-    isRegistered: async () => undefined,
+    // No read-back: reading a user's devices needs permissions that a client does not need for the journey.
     revoke: (stored, { credentialId }, outer) =>
       operate(outer, async api => {
         const user = userNameIn(optionsIn(readIdpState(idpState, stored, peer, "revocation").step));

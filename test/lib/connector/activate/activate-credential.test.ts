@@ -4,7 +4,7 @@ import { PeerFailure } from "../../../../lib/platform/peer-failure.ts";
 import { between, days, hours, minutes, seconds } from "../../../../lib/platform/time.ts";
 import type { FaultRule } from "../../../../local/peers/peer.ts";
 import { changedKeys, withIdps, withPort } from "../../../support/connector/changed-peers.ts";
-import { usersOf } from "../../../support/connector/in-a-state.ts";
+import { everyIdpOfFile, usersOf } from "../../../support/connector/in-a-state.ts";
 import {
   type ConnectorOptions,
   graphAt,
@@ -19,6 +19,7 @@ import { deadAddress } from "../../../support/dead-address.ts";
 import { altered, type Body } from "../api/bodies.ts";
 
 const peers = await peersOfFile();
+const everyIdp = everyIdpOfFile(peers);
 const posts = () => peers.entra.count("POST", /fido2Methods$/);
 const readBacks = () => peers.entra.count("GET", /fido2Methods$/);
 const failing = (rule: FaultRule) => peers.entra.fail({ method: "POST", path: "fido2Methods$", ...rule });
@@ -147,7 +148,7 @@ describe("retryable_until", () => {
       error_message: expect.stringMatching(/^Not activated in time. A simulated fault/),
     });
     expect(await connector.read(requestId)).toMatchObject({ state: "failed" });
-    expect(readBacks()).toBe(0);
+    expect(readBacks()).toBe(posts());
   });
 
   test("is the end also for one whose Retry-After reaches beyond it", async () => {
@@ -329,7 +330,10 @@ describe("an activation that is not answered", () => {
     connector.advance(seconds(60));
     peers.entra.fail({ kind: "refuse", method: "GET", path: "fido2Methods$", times: 3 });
     await connector.runCredentials();
-    expect(await credential()).toMatchObject({ state: "activation_pending" });
+    expect(await credential()).toMatchObject({
+      state: "activation_pending",
+      error_message: expect.stringMatching(/could not be queried for the credential after its refusal: .*policy/),
+    });
     await connector.runCredentials();
     expect(await credential()).toMatchObject({
       state: "failed",
@@ -353,7 +357,7 @@ describe("an activation that is not answered", () => {
     });
   });
 
-  describe("at an identity provider that offers no read-back", () => {
+  describe("at an identity provider whose read-back does not tell", () => {
     const blind = { ports: withIdps(() => ({ isRegistered: async () => undefined })) };
     test("is sent once more", async () => {
       const { connector, credential } = await ready(blind);
@@ -369,6 +373,8 @@ describe("an activation that is not answered", () => {
       failing({ kind: "drop", phase: "after" });
       await connector.runCredentials();
       await connector.runCredentials();
+      connector.advance(seconds(60));
+      await connector.runCredentials();
       expect(await credential()).toMatchObject({
         state: "failed",
         error_message: expect.stringMatching(
@@ -377,6 +383,50 @@ describe("an activation that is not answered", () => {
       });
       expect(posts()).toBe(2);
     });
+  });
+});
+
+describe("an activation that was done and is answered with a failure", () => {
+  const bodyAt = (idp: string) =>
+    altered(withoutPins(orderBody()), { "shipment.shipment_items[0].credentials[0].idp_id": idp });
+  /** The IdPs that can read back, the place of their activation, and their answer to a second one. */
+  const kinds = [
+    { idp: "entra", path: "fido2Methods$", again: "already registered" },
+    { idp: "pingone", path: "/devices/[^/]+$", again: "active already" },
+  ] as const;
+  const faults: readonly FaultRule[] = [
+    { kind: "throttle", retryAfter: 1 },
+    ...[400, 401, 403, 404, 409].map(status => ({ kind: "nonsense", status, body: {} }) as const),
+  ];
+  const cases = kinds.flatMap(kind => faults.map(fault => ({ ...kind, ...fault, name: fault.kind })));
+
+  test.each(cases)("is found to be active: $idp, $name $status", async ({ idp, path, again: _, name: __, ...rule }) => {
+    const { connector, credential } = await ready({ settings: everyIdp }, bodyAt(idp));
+    const before = peers[idp].registrations().length;
+    peers[idp].fail({ ...rule, method: "POST", path, phase: "after" });
+    await connector.runCredentials();
+    expect(await credential()).toMatchObject({ state: "activation_pending", error_message: expect.any(String) });
+    connector.advance(minutes(1));
+    await connector.runCredentials();
+    expect(await credential()).toMatchObject({ state: "active" });
+    expect(peers[idp].registrations()).toHaveLength(before + 1);
+  });
+
+  test.each(kinds)("by a gateway that sent it twice is found to be active: $idp", async ({ idp, path, again }) => {
+    const twice: Fetch = async (url, init) => {
+      const isActivation = init?.method === "POST" && new RegExp(path).test(String(url));
+      if (isActivation) await fetch(url, init);
+      return fetch(url, init);
+    };
+    const { connector, credential } = await ready({ settings: everyIdp, fetch: twice }, bodyAt(idp));
+    await connector.runCredentials();
+    expect(await credential()).toMatchObject({
+      state: "activation_pending",
+      error_message: expect.stringContaining(again),
+    });
+    connector.advance(minutes(1));
+    await connector.runCredentials();
+    expect(await credential()).toMatchObject({ state: "active" });
   });
 });
 
@@ -399,13 +449,10 @@ describe("credentials of one key", () => {
     });
     const { connector, requestId } = await ready({}, body);
     for (const user of blocked) peers.entra.setUser(user, "blocked");
-    expect(await connector.runCredentials()).toEqual({
-      processed: 4,
-      activated: 2,
-      failed: 2,
-      pending: 0,
-      deferred: 0,
-    });
+    const counts = { activated: 0, failed: 0, pending: 0, deferred: 0 };
+    expect(await connector.runCredentials()).toEqual({ ...counts, processed: 4, activated: 2, pending: 2 });
+    connector.advance(minutes(1));
+    expect(await connector.runCredentials()).toEqual({ ...counts, processed: 2, failed: 2 });
     const { state, shipment } = await connector.read(requestId);
     expect(state).toBe("partial");
     expect(shipment?.shipment_items.map(item => item.state)).toEqual(["complete", "partial", "failed"]);

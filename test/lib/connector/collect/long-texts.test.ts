@@ -109,10 +109,10 @@ describe("texts of up to 1 MB with control characters that a peer reports", () =
     await refusing.runCredentials();
     connector.advance(minutes(2));
     await refusing.runCredentials();
-    const [credential] = (await connector.keyRow(requestId)).credentials;
-    expect(credential?.errorMessage).toContain(mark);
-    expect(credential?.errorMessage?.length).toBeLessThan(600);
-    expect(credential?.errorMessage).not.toMatch(cleaned);
+    const message = (await connector.keyRow(requestId)).credentials[0]?.retry?.lastError;
+    expect(message).toContain(mark);
+    expect(message?.length).toBeLessThan(700);
+    expect(message).not.toMatch(cleaned);
     await expectBounded(refusing);
   });
 

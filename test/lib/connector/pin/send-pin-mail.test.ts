@@ -151,6 +151,8 @@ describe("the PIN email", () => {
     const { connector, requestId, to, users } = await ready();
     peers.entra.setUser(users[0] ?? "", "blocked");
     await connector.runCredentials();
+    connector.advance(minutes(1));
+    await connector.runCredentials();
     expect(await connector.read(requestId)).toMatchObject({ state: "failed" });
     expect((await connector.keyRow(requestId)).mail.state).toBe("none");
     expect(mailsTo(to)).toEqual([]);

@@ -300,6 +300,8 @@ describe("the device of a credential that is not made", () => {
       async connector => {
         peers.pingone.fail({ kind: "refuse", ...activation, status: 400 });
         await connector.runJobs();
+        connector.advance(minutes(1));
+        await connector.runCredentials();
       },
     ],
     [

@@ -188,6 +188,8 @@ describe("the clean-up of a request with an active credential", () => {
     const { requestId: partial } = await connector.orderAndRun(orderBody([1, 1]));
     peers.entra.fail({ kind: "refuse", method: "POST", path: "fido2Methods$", status: 400, times: 1 });
     const { requestId: failed } = await connector.orderAndRun(orderBody([1]));
+    connector.advance(minutes(1));
+    await connector.runCredentials();
     expect([(await connector.read(partial)).state, (await connector.read(failed)).state]).toEqual([
       "partial",
       "failed",

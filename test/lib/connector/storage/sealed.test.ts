@@ -35,7 +35,7 @@ async function watched(padding = 0) {
         },
         isRegistered: async (handle, ...rest) => {
           back.push(handle.authId);
-          return idp.isRegistered(handle, ...rest);
+          return idp.isRegistered?.(handle, ...rest);
         },
         compensate: async handle => void back.push(handle.authId),
       })),

@@ -49,7 +49,7 @@ describe("an IdP of kind B", () => {
     const challenge = await ask();
     await idp.activate(challenge.idpState, answerTo(challenge), "Desk key: 30000001", { signal });
     const other = queryFor(answerTo(challenge).credentialId, "Desk key: 30000002");
-    expect(await idp.isRegistered(challenge.idpState, other, signal)).toBe(false);
+    expect(await idp.isRegistered?.(challenge.idpState, other, signal)).toBe(false);
   });
 
   test("gives the options as WebAuthn has them, its origin, its end and a small handle", async () => {
@@ -112,7 +112,7 @@ describe("an IdP of kind B", () => {
     const challenge = await ask();
     const { credentialId } = answerTo(challenge);
     const found = (changes: Partial<RegistrationQuery> = {}) =>
-      idp.isRegistered(challenge.idpState, { ...queryFor(credentialId, name), ...changes }, signal);
+      idp.isRegistered?.(challenge.idpState, { ...queryFor(credentialId, name), ...changes }, signal);
     expect(await found()).toBe(false);
     const methodId = await idp.activate(challenge.idpState, answerTo(challenge), name, { signal });
     expect(methodId).toMatch(/^[0-9a-f]{8}-/);
@@ -148,7 +148,7 @@ describe("an IdP of kind B", () => {
     entra.renameUser(user, "renamed@example.com");
     await idp.activate(challenge.idpState, attestation, "Desk key: 1", { signal });
     expect(entra.registrations()).toMatchObject([{ userId: "renamed@example.com" }]);
-    expect(await idp.isRegistered(challenge.idpState, queryFor(attestation.credentialId), signal)).toBe(true);
+    expect(await idp.isRegistered?.(challenge.idpState, queryFor(attestation.credentialId), signal)).toBe(true);
   });
 
   test.each([
@@ -213,7 +213,7 @@ describe("an IdP of kind B", () => {
     const attestation = answerTo(challenge);
     await idp.activate(challenge.idpState, attestation, name, { signal });
     expect(
-      await idp.isRegistered(challenge.idpState, queryFor(attestation.credentialId, name), signal),
+      await idp.isRegistered?.(challenge.idpState, queryFor(attestation.credentialId, name), signal),
     ).toBeUndefined();
   });
 
@@ -233,7 +233,7 @@ describe("an IdP of kind B", () => {
     expect(Math.abs((challenge.expiresAt?.getTime() ?? 0) - asked - 300_000)).toBeLessThan(60_000);
     const attestation = answerTo(challenge);
     await stable.activate(challenge.idpState, attestation, "k", { signal });
-    expect(await stable.isRegistered(challenge.idpState, queryFor(attestation.credentialId), signal)).toBe(true);
+    expect(await stable.isRegistered?.(challenge.idpState, queryFor(attestation.credentialId), signal)).toBe(true);
     expect(graphCalls().filter(({ path }) => !path.startsWith("/v1.0/"))).toEqual([]);
     expect(entra.registrations()).toHaveLength(1);
   });
@@ -257,7 +257,7 @@ describe("an IdP of kind B", () => {
     [".", "('.')"],
   ])("is called with the user %s in Graph's notation", async (userId, segment) => {
     const { odd, calls } = await answering(() => ({ value: [] }));
-    await odd.isRegistered({ userId }, queryFor("aWQ"), signal);
+    await odd.isRegistered?.({ userId }, queryFor("aWQ"), signal);
     expect(calls.map(({ url }) => url.pathname)).toEqual([`/beta/users${segment}/authentication/fido2Methods`]);
   });
 
@@ -284,9 +284,9 @@ describe("a failure of an IdP of kind B", () => {
   });
 
   test("is not thrown for a deleted user, who has no keys, but for an address that is not Graph's", async () => {
-    expect(await idp.isRegistered({ userId: "unknown-user" }, queryFor("aWQ"), signal)).toBe(false);
+    expect(await idp.isRegistered?.({ userId: "unknown-user" }, queryFor("aWQ"), signal)).toBe(false);
     entra.fail({ kind: "nonsense", status: 404, path: "fido2Methods", times: 3 });
-    expect(await kindOf(idp.isRegistered({ userId: user }, queryFor("aWQ"), signal))).toBe("unreachable");
+    expect(await kindOf(idp.isRegistered?.({ userId: user }, queryFor("aWQ"), signal))).toBe("unreachable");
   });
 });
 
@@ -296,7 +296,7 @@ describe("the client's own credentials", () => {
     const secret = () => Promise.reject(new Error("there is none"));
     const managedIdentityToken = async (scope: string) => `token for ${scope}`;
     const byIdentity = connect({ "graph-endpoint": graph, ...identity }, { secret, managedIdentityToken });
-    await byIdentity.isRegistered({ userId: user }, queryFor("aWQ"), signal);
+    await byIdentity.isRegistered?.({ userId: user }, queryFor("aWQ"), signal);
     expect(calls.map(({ headers }) => headers.authorization)).toEqual([`Bearer token for ${graph}/.default`]);
     expect(grants()).toBe(0);
     const away = connect(identity, { managedIdentityToken: () => Promise.reject(new Error("away")) });
@@ -392,14 +392,14 @@ describe("responses of Graph in some tenants", () => {
       const value = page === 2 ? [{ id: "aWQ=" }] : [{ id: "b3RoZXI" }];
       return { value, ...(page === 3 ? {} : { "@odata.nextLink": next }) };
     });
-    expect(await paged.isRegistered({ userId: user }, queryFor("aWQ"), signal)).toBe(true);
+    expect(await paged.isRegistered?.({ userId: user }, queryFor("aWQ"), signal)).toBe(true);
     expect(asked).toHaveLength(3);
-    expect(await paged.isRegistered({ userId: user }, queryFor("bm9uZQ"), signal)).toBe(false);
+    expect(await paged.isRegistered?.({ userId: user }, queryFor("bm9uZQ"), signal)).toBe(false);
     const before = asked.length;
     await paged.revoke({ userId: randomUUID() }, { credentialId: "bm9uZQ" }, signal);
     expect(asked).toHaveLength(before + 4);
     elsewhere = true;
-    expect(await kindOf(paged.isRegistered({ userId: user }, queryFor("bm9uZQ"), signal))).toBe("unanswered");
+    expect(await kindOf(paged.isRegistered?.({ userId: user }, queryFor("bm9uZQ"), signal))).toBe("unanswered");
     expect(await kindOf(paged.revoke({ userId: user }, { credentialId: "bm9uZQ" }, signal))).toBe("unanswered");
   });
 });
