@@ -116,6 +116,14 @@ export const unknownFields = (schema: z.core.$ZodType | undefined, input: unknow
     reason: unknownReason,
   }));
 
+/** Returns the first 20 unknown parameters of a query as problems. @param schema of an object; absent: none is known */
+export function unknownParameters(schema: z.ZodType | undefined, query: object): readonly Problem[] {
+  const known = schema instanceof z.ZodLazy ? schema.unwrap() : schema;
+  const names = known instanceof z.ZodObject ? Object.keys(known.shape) : [];
+  const reason = `is not known: the call ${names.length === 0 ? "has no parameters" : `accepts ${names.join(", ")}`}`;
+  return unknownFields(schema, query).map(({ path }) => ({ path, reason }));
+}
+
 /** Knows the kinds of schemas that the bodies of endpoints have; a test fails if one has another. */
 function* findUnknown(schema: z.core.$ZodType, input: unknown, at: Keys): Generator<Keys> {
   const { def } = (schema as z.core.$ZodTypes)._zod;

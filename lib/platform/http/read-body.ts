@@ -64,6 +64,15 @@ export function readJson(call: Call, limitBytes: number): unknown {
 }
 
 /**
+ * Returns the value of a body that is JSON of any content type; an empty object if it is empty. Throws Fault as
+ * `readBytes` and `parseJson` do.
+ */
+export function readOptionalJson(call: Call, limitBytes?: number): unknown {
+  const bytes = readBytes(call, limitBytes);
+  return bytes.byteLength === 0 ? {} : parseJson(decodeUtf8(bytes));
+}
+
+/**
  * Parses a JSON text. Throws Fault `invalid` if it is not JSON or contains ill-formed Unicode, and `too_large` as
  * `refuseHugeJson` does.
  */

@@ -2,8 +2,9 @@ import * as z from "zod";
 import { Fault } from "../fault.ts";
 import { addLogFields, type Log } from "../log.ts";
 import { type Call, faultStatus, type Reply, type ResponseOptions, respond, retryAfterHeader } from "./call.ts";
-import { problemsOf } from "./problems.ts";
-import { decodeUtf8, parseJson, readBytes } from "./read-body.ts";
+import { problemsOf, unknownParameters } from "./problems.ts";
+import { readOptionalJson } from "./read-body.ts";
+import { readQuery } from "./read-fields.ts";
 
 /**
  * A maintenance task, which an administrator starts from inside the network (G13, docs/operate.md). `run` returns a
@@ -30,8 +31,8 @@ export interface TaskOptions<D> extends ResponseOptions {
 }
 
 /**
- * Returns the HTTP handler of a task. The input is the JSON body; an empty body is an empty object. Responds with
- * `{data: report}` or `{error, fields}`. Logs the report too, because the caller of a long task may have left before
+ * Returns the HTTP handler of a task. The input is the JSON body; an empty body is an empty object. A query
+ * parameter is refused: `?dry_run=true` would be ignored. Responds with `{data: report}` or `{error, fields}`. Logs the report too, because the caller of a long task may have left before
  * its response. Logs only the length of lists, because they have no bound.
  */
 export function serveTask<D>(
@@ -44,10 +45,12 @@ export function serveTask<D>(
       // The Functions host does not identify the caller beyond the master key.
       addLogFields({ task: name, callerKind: "master_key" });
       try {
-        const bytes = readBytes(call);
-        const parsed = input.safeParse(bytes.byteLength === 0 ? {} : parseJson(decodeUtf8(bytes)));
-        if (!parsed.success)
-          throw new Fault("invalid", "The input is not valid.", { problems: problemsOf(parsed.error) });
+        const parsed = input.safeParse(readOptionalJson(call));
+        const problems = [
+          ...unknownParameters(undefined, readQuery(call.url)),
+          ...(parsed.success ? [] : problemsOf(parsed.error)),
+        ];
+        if (!parsed.success || problems.length > 0) throw new Fault("invalid", "The input is not valid.", { problems });
         log.info("task_started", {});
         const report = await run(parsed.data, deps);
         const counts = Object.entries(report).map(([name, value]) => [

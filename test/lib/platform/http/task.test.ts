@@ -13,9 +13,9 @@ const counting = task({
   run: async ({ most = 10 }, { rows }: { rows: number }) => ({ counted: Math.min(most, rows) }),
 });
 
-const call = (body: string, headers: Record<string, string> = {}) => ({
+const call = (body: string, headers: Record<string, string> = {}, query = "") => ({
   method: "POST",
-  url: new URL("https://core.example/maintenance/auth/count"),
+  url: new URL(`https://core.example/maintenance/auth/count${query}`),
   params: {},
   headers: new Headers(headers),
   invocationId: "invocation-1",
@@ -63,6 +63,24 @@ describe("a task", () => {
     expect(await served(counting)(call("{"))).toMatchObject({ status: 400 });
     expect(await served(counting)(call("", { "transfer-encoding": "chunked" }))).toMatchObject({ status: 411 });
     expect(events().map(({ event }) => event)).toEqual(["task_refused", "task_refused", "task_refused"]);
+  });
+
+  it("is not started with a query, which a caller may take for the input", async () => {
+    events();
+    const sent = call("", {}, "?dry_run=true&__proto__=1&code=a-secret");
+    const reply = await served(counting)(sent);
+    expect(reply).toMatchObject({
+      status: 400,
+      body: {
+        fields: ["dry_run", "__proto__", "code"].map(path => ({
+          path,
+          reason: "is not known: the call has no parameters",
+        })),
+      },
+    });
+    const logged = events();
+    expect(logged.map(({ event }) => event)).toEqual(["task_refused"]);
+    expect(JSON.stringify([reply, logged])).not.toContain("a-secret");
   });
 
   it("that fails returns no details, and the log has all of them", async () => {
