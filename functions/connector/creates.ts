@@ -1,6 +1,5 @@
 import * as z from "zod";
 import { createBodyV2, withDefaults } from "../../lib/connector/api/body-to-draft.ts";
-import { evenIfInvalid } from "../../lib/connector/api/field-rules.ts";
 import { createdV2 } from "../../lib/connector/api/read-credential-request.ts";
 import {
   createCredentialRequestBodyV1,
@@ -57,46 +56,33 @@ async function create(
 }
 
 /**
- * Refuses a `dry_run` that an endpoint does not know, because the call would order.
- * @param known the name of the parameter, if the endpoint has it
+ * Refuses a `dry_run` in a body, as an offboarding has it: the call would order. Before the body is parsed, which drops
+ * unknown fields.
  */
-const refuseOtherDryRuns =
-  (reason: string, known?: string) =>
-  (given: object, context: z.core.$RefinementCtx): void => {
-    for (const name of Object.keys(given))
-      if (name !== known && /^dry[-_ ]?run$/i.test(name))
-        context.addIssue({ code: "custom", path: [name], message: reason });
-  };
-
-/** Refuses a `dry_run` in a body, as an offboarding has it. Before the body is parsed, which drops unknown fields. */
-function withoutDryRun<S extends z.ZodType>(body: S, reason: string) {
-  const refuse = refuseOtherDryRuns(reason);
-  return z.preprocess((given, context) => {
-    if (typeof given === "object" && given !== null) refuse(given, context);
+const withoutDryRun = <S extends z.ZodType>(body: S, reason: string) =>
+  z.preprocess((given, context) => {
+    const names = typeof given === "object" && given !== null ? Object.keys(given) : [];
+    for (const name of names)
+      if (/^dry[-_ ]?run$/i.test(name)) context.addIssue({ code: "custom", path: [name], message: reason });
     return given;
   }, body);
-}
 
 const onlyVersion2 = "is not known: only version 2 has dry_run, as a query parameter";
 
 const queryV2 = z.lazy(() =>
-  z
-    .looseObject({
-      dry_run: z
-        .string()
-        .regex(/^(?:true|false)$/, { error: "must be true or false" })
-        .transform(text => text === "true")
-        .optional()
-        .meta({
-          shownAs: { type: "boolean" },
-          description:
-            "Checks the request and orders nothing: nothing is stored, and nothing is changed at an identity provider. An `Idempotency-Key` is not used up.",
-        }),
-    })
-    .superRefine(refuseOtherDryRuns("is not known: the parameter is dry_run", "dry_run"), evenIfInvalid),
+  z.object({
+    dry_run: z
+      .string()
+      .regex(/^(?:true|false)$/, { error: "must be true or false" })
+      .transform(text => text === "true")
+      .optional()
+      .meta({
+        shownAs: { type: "boolean" },
+        description:
+          "Checks the request and orders nothing: nothing is stored, and nothing is changed at an identity provider. An `Idempotency-Key` is not used up.",
+      }),
+  }),
 );
-
-const queryV1 = z.lazy(() => z.looseObject({}).superRefine(refuseOtherDryRuns(onlyVersion2), evenIfInvalid));
 
 const plan = z.lazy(() =>
   z.object({
@@ -134,6 +120,7 @@ export const createCredentialRequest = endpoint({
     200: { description: "With `dry_run`: nothing is known that prevents the request.", schema: plan },
     201: { description: "The request is accepted.", headers: ["location", "idempotent-replayed"], schema: createdV2 },
   },
+  ignoresUnknown: true,
   refusals,
   handle: async ({ query, headers, body: { body, ...draft } }, context: ConnectorContext, callContext) => {
     if (query.dry_run === true) {
@@ -156,7 +143,6 @@ export const createCredentialRequestOnSite = endpoint({
   description:
     "Orders credentials on one authenticator that is programmed on site, at the default identity provider. " +
     "Version 2 of this call has all options.",
-  query: queryV1,
   headers,
   body: withoutDryRun(createCredentialRequestBodyV1, onlyVersion2),
   answers: {
@@ -166,6 +152,7 @@ export const createCredentialRequestOnSite = endpoint({
       schema: createdCredentialRequestV1,
     },
   },
+  ignoresUnknown: true,
   refusals,
   handle: ({ headers, body }, context: ConnectorContext, callContext) =>
     create(body, headers, context, callContext, ({ requestId }) => ({
@@ -183,7 +170,6 @@ export const createShipment = endpoint({
   description:
     "Orders keys for one user, which are programmed and shipped, at the default identity provider. Version 2 of " +
     "this call has all options.",
-  query: queryV1,
   headers,
   body: withoutDryRun(createShipmentBodyV1, onlyVersion2),
   answers: {
@@ -193,6 +179,7 @@ export const createShipment = endpoint({
       schema: createdShipmentV1,
     },
   },
+  ignoresUnknown: true,
   refusals,
   handle: ({ headers, body }, context: ConnectorContext, callContext) =>
     create(body, headers, context, callContext, ({ shipmentId }) => ({

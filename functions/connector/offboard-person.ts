@@ -9,30 +9,18 @@ import { invalidRequest } from "../../lib/platform/fault.ts";
 import { endpoint } from "../../lib/platform/http/endpoint.ts";
 import type { ConnectorContext } from "./context.ts";
 
-/** A misspelt or misplaced `dry_run` would revoke: no unknown name is ignored. */
-const noOthers = {
-  error: ({ code }: { readonly code?: string }) =>
-    code === "unrecognized_keys"
-      ? "is not a field here; the body has only user_id, idp_id, email and dry_run"
-      : undefined,
-};
-const query = z.strictObject({}, noOthers);
-
 const body = z.lazy(() =>
   z
-    .strictObject(
-      {
-        user_id: optional(userId()).describe("The user, as creates named it, in any letter case."),
-        idp_id: optional(nonEmptyLine(64)).describe("Only credentials at this IdP; beside `user_id`."),
-        email: optional(email()).describe(
-          "The recipient of requests, instead of `user_id`. The credentials are those whose user has this email or the " +
-            "`external_id` of the recipient. A request that is only in the register names no recipient: it is found by " +
-            "this email only if that is the user. Call with the `user_id` as well if it is another name.",
-        ),
-        dry_run: optional(z.boolean()).describe("If true, changes nothing and reports what would be done."),
-      },
-      noOthers,
-    )
+    .object({
+      user_id: optional(userId()).describe("The user, as creates named it, in any letter case."),
+      idp_id: optional(nonEmptyLine(64)).describe("Only credentials at this IdP; beside `user_id`."),
+      email: optional(email()).describe(
+        "The recipient of requests, instead of `user_id`. The credentials are those whose user has this email or the " +
+          "`external_id` of the recipient. A request that is only in the register names no recipient: it is found by " +
+          "this email only if that is the user. Call with the `user_id` as well if it is another name.",
+      ),
+      dry_run: optional(z.boolean()).describe("If true, changes nothing and reports what would be done."),
+    })
     .refine(given => (given.user_id === undefined) !== (given.email === undefined), {
       path: ["user_id"],
       error: "give either user_id or email",
@@ -96,7 +84,6 @@ export const offboardPerson = endpoint({
     "stay. Call it with `dry_run` first. Repeat it until `is_complete`: a repeat does only what is left, such as a " +
     "key that was produced already and becomes active later. A person without a credential is complete as well, with " +
     "`matched` 0. An unknown field or parameter is refused.",
-  query,
   body,
   answers: {
     200: { description: "Nothing is left, or a dry run.", schema: report },

@@ -4,6 +4,7 @@ import { processShipments } from "../../lib/connector/jobs/process-shipments.ts"
 import { noContent, ok } from "../../lib/platform/http/call.ts";
 import { endpoint } from "../../lib/platform/http/endpoint.ts";
 import { runJob } from "../../lib/platform/http/job.ts";
+import { noParameters } from "./call-fields.ts";
 import type { ConnectorContext } from "./context.ts";
 
 /** Runs the job of shipments now (specification section 9). Version 1 differs in path and tag only. */
@@ -16,6 +17,7 @@ export const processShipmentsNow = endpoint({
     "Runs the job that asks the delivery service for open shipments and reads the responses of the key maker, activates " +
     "version 1 security keys and sends their PIN emails, and tracks shipments that are due, now instead of at its next " +
     "scheduled time. Returns when the job is done. After 100 seconds it starts no further work.",
+  query: noParameters,
   answers: { 204: { description: "Done." } },
   handle: async (_, context: ConnectorContext) => {
     await runJob("processShipments", "call", context.log, () => processShipments("on_demand", context));

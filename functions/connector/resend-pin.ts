@@ -3,7 +3,7 @@ import { resendPin as resend } from "../../lib/connector/pin/resend-pin.ts";
 import { Fault } from "../../lib/platform/fault.ts";
 import { noContent, ok } from "../../lib/platform/http/call.ts";
 import { endpoint } from "../../lib/platform/http/endpoint.ts";
-import { requestIdPath, shipmentIdPath } from "./call-fields.ts";
+import { noParameters, requestIdPath, shipmentIdPath } from "./call-fields.ts";
 import type { ConnectorContext } from "./context.ts";
 
 const unsentKeyV2 = z.object({
@@ -65,6 +65,7 @@ export const resendPinOfShipment = endpoint({
   summary: "Resend the PIN emails of a shipment",
   description: "Sends the PIN email of every shipped key again, if its PIN is known.",
   params: shipmentIdPath,
+  query: noParameters,
   answers: { 204: { description: "Done." } },
   refusals: ["conflict", "throttled"],
   handle: async ({ params }, context: ConnectorContext) => {

@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { Caller, CallerRole } from "../caller.ts";
 import { Fault, type FaultKind, invalidRequest, type Problem } from "../fault.ts";
 import type { Call, Reply } from "./call.ts";
-import { problemsOf, unknownFields } from "./problems.ts";
+import { problemsOf } from "./problems.ts";
 
 /** `METHOD /path/{parameter}`, relative to the path prefix of the API (G2). */
 export type Route = `${"GET" | "POST" | "DELETE"} /${string}`;
@@ -55,8 +55,8 @@ interface RawInput {
   readonly params: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, unknown>>;
   readonly body: unknown;
-  /** Whether an unknown field of `body` is refused. */
-  readonly isStrict?: boolean;
+  /** What is unknown in the input and refused. */
+  readonly problems?: readonly Problem[];
 }
 
 type Parsed<T extends Schema> = T extends z.ZodType ? z.output<T> : undefined;
@@ -89,6 +89,8 @@ interface Definition<
   /** Headers that the endpoint reads, by the names that error messages use. */
   readonly headers?: H | undefined;
   readonly body?: B | undefined;
+  /** Whether an unknown field of the body is ignored and reported, as callers of the creates expect (G4). */
+  readonly ignoresUnknown?: boolean;
   /** Success responses by status. */
   readonly answers: Readonly<Record<number, SuccessResponse>>;
   /**
@@ -175,7 +177,7 @@ export function endpoint<
         const further = await definition.check(fields as Partial<Fields<Q> & Fields<B>>, deps, context.call);
         found.push(...further.filter(({ path }) => !found.some(known => known.path === path)));
       }
-      if (raw.isStrict) found.push(...unknownFields(body, raw.body));
+      found.push(...(raw.problems ?? []));
       if (found.length > 0) throw invalidRequest(found);
       return definition.handle(input, deps, context as Context<A, S>);
     },

@@ -4,10 +4,10 @@ import { addLogFields, type Log } from "../log.ts";
 import type { Api, Identify } from "./api.ts";
 import { type Call, type Reply, type ResponseOptions, respond } from "./call.ts";
 import { type CallContext, type Endpoint, type Identity, responseHeaders } from "./endpoint.ts";
-import { findIgnoredFields } from "./problems.ts";
+import { findIgnoredFields, unknownFields } from "./problems.ts";
 import { callerAddress, cameThroughProxy, checkOriginalPath, notThroughProxy, type ProxyProof } from "./proxies.ts";
-import { readJson } from "./read-body.ts";
-import { readFields, readQuery } from "./read-fields.ts";
+import { readFields } from "./read-fields.ts";
+import { readJsonInput } from "./read-json-input.ts";
 
 export interface ServeOptions<D, S = unknown> extends ResponseOptions {
   readonly deps: D;
@@ -90,7 +90,10 @@ function requireAccess<D, S>(
   throw new Fault("forbidden", message, { reason: "no_role", caller });
 }
 
-/** Reads the input, calls the endpoint, and names ignored fields, so that a mistyped field is noticed. */
+/**
+ * Reads the input and calls the endpoint. Refuses what the endpoint does not know before it changes anything, or names
+ * the fields that it ignores, so that a mistyped field is noticed.
+ */
 async function handle<D, S>(
   { input, bodyLimitBytes, refusesUnknown = false }: Api<D, S>,
   endpoint: Endpoint<D, S>,
@@ -102,12 +105,12 @@ async function handle<D, S>(
   checkOriginalPath(call);
   if (input === "fields") {
     const fields = await readFields(call, bodyLimitBytes);
-    const isStrict = refusesUnknown && call.method !== "GET";
-    return endpoint.run({ params, query: fields, body: fields, isStrict }, deps, context);
+    const problems = refusesUnknown && call.method !== "GET" ? unknownFields(endpoint.body, fields) : [];
+    return endpoint.run({ params, query: fields, body: fields, problems }, deps, context);
   }
-  const body = endpoint.body && readJson(call, bodyLimitBytes);
-  const reply = await endpoint.run({ params, query: readQuery(call.url), body }, deps, context);
-  const ignored = endpoint.body === undefined ? [] : findIgnoredFields(endpoint.body, body);
+  const given = readJsonInput(endpoint, call, bodyLimitBytes);
+  const reply = await endpoint.run({ params, ...given }, deps, context);
+  const ignored = endpoint.body && endpoint.ignoresUnknown ? findIgnoredFields(endpoint.body, given.body) : [];
   if (ignored.length === 0) return reply;
   const paths = ignored.map(encodeFieldPath);
   log.warn("ignored_fields", { paths });
@@ -173,8 +176,8 @@ export function canRefuse(
     case "length_required":
     case "too_large":
     case "unsupported_media":
-      // Fields of a form are read from the body of every POST (G4).
-      return input === "fields" ? method === "POST" : endpoint.body !== undefined;
+      // The body of a call that needs none is read too, to refuse what it contains (G4).
+      return input === "fields" ? method === "POST" : method !== "GET";
     default:
       return false;
   }

@@ -31,9 +31,10 @@ export interface TaskOptions<D> extends ResponseOptions {
 }
 
 /**
- * Returns the HTTP handler of a task. The input is the JSON body; an empty body is an empty object. A query
- * parameter is refused: `?dry_run=true` would be ignored. Responds with `{data: report}` or `{error, fields}`. Logs the report too, because the caller of a long task may have left before
- * its response. Logs only the length of lists, because they have no bound.
+ * Returns the HTTP handler of a task. The input is the JSON body; an empty body is an empty object. A query parameter is
+ * refused: `?dry_run=true` would be ignored. Responds with `{data: report}` or `{error, fields}`. Logs the report too,
+ * because the caller of a long task may have left before its response. Logs only the length of lists, because they have
+ * no bound.
  */
 export function serveTask<D>(
   name: string,

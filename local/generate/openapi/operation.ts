@@ -73,7 +73,7 @@ export function writeOperation({ name, endpoint, route, prefix, input, schemas, 
     ],
     ...(written && { requestBody: requestBody(input, written, schemas.resolve(written), example.body) }),
     responses: {
-      ...successes(answers, { example, schemas, ignorable: input === "json" && body !== undefined }),
+      ...successes(answers, { example, schemas, ignorable: endpoint.ignoresUnknown ?? false }),
       ...refusals(endpoint),
     },
   };

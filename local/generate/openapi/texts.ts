@@ -79,8 +79,8 @@ ${lists}
   create whose response was lost can be repeated: the response then has \`Idempotent-Replayed: true\`. The same key with
   another body is refused with 409.
 - An error is \`{"error_code", "error_message", "error_data"}\`. A 400 lists every wrong field in \`error_data.fields\`.
-- Unless an operation says otherwise, a field of the body that the service does not know is ignored and named in
-  \`x-ignored-fields\`.
+- A call that changes something is refused with 400 if it has a query parameter or a field that the service does not
+  know. Only a create ignores unknown fields of its body, and names them in \`x-ignored-fields\`.
 - Times are ISO 8601 in UTC.`,
   tags: {
     "Credential requests": "An order of one recipient: keys, and the credentials on them.",

@@ -186,7 +186,51 @@ describe.each(withBody)("the body of %s", route => {
   });
 });
 
+/** The GETs that change something, and the lists, which would look filtered. */
+const strictGets = [
+  "v1ResendPinOfShipment",
+  "v1ProcessShipments",
+  "v2ProcessShipments",
+  "v2ListCredentialRequests",
+  "v2ListSecurityKeys",
+];
+const strict = cases.filter(([route, { name }]) => !route.startsWith("GET") || strictGets.includes(name));
+const unknownOf = (body: Body) => body.error_data.fields.map(({ path }: Body) => path);
+
+describe.each(strict)("%s", (route, { endpoint }) => {
+  it("refuses query parameters that it does not know, by name", async () => {
+    const body = endpoint.body === undefined ? {} : { body: {} };
+    const { status, body: answer } = await call(`${route}?dryrun=true&key_id=k&__proto__=1`, body);
+    expect(status).toBe(400);
+    expect(unknownOf(answer)).toEqual(expect.arrayContaining(["dryrun", "key_id", "__proto__"]));
+  });
+});
+
+describe.each(strict.filter(([route, { endpoint }]) => endpoint.body === undefined && !route.startsWith("GET")))(
+  "%s, which has no body,",
+  route => {
+    it("refuses a body with fields by their names, and one that is not JSON", async () => {
+      const { status, body } = await call(route, { body: { key_id: "k", dry_run: true } });
+      expect({ status, paths: unknownOf(body) }).toEqual({ status: 400, paths: ["key_id", "dry_run"] });
+      for (const text of ["dry_run=true", "[]"]) expect((await call(route, { body: text })).status).toBe(400);
+    });
+
+    it("accepts an empty body and an empty object", async () => {
+      const { status } = await call(route);
+      expect(status).not.toBe(400);
+      expect((await call(route, { body: {} })).status).toBe(status);
+      expect((await call(route, { body: "" })).status).toBe(status);
+    });
+  },
+);
+
 describe("POST /v2/events/resend", () => {
+  it("refuses unknown fields by name: events would be sent again", async () => {
+    const body = { sink: 9, since: "2026-01-01T00:00:00Z", until: "2026-01-02T00:00:00Z" };
+    const { status, body: answer } = await call("POST /v2/events/resend", { body });
+    expect({ status, paths: unknownOf(answer) }).toEqual({ status: 400, paths: ["until"] });
+  });
+
   it("answers 404 for an event sink that is not configured", async () => {
     const body = { sink: 9, since: "2026-01-01T00:00:00Z" };
     expect(await call("POST /v2/events/resend", { body })).toMatchObject({ status: 404 });
@@ -248,7 +292,7 @@ describe(create, () => {
     });
   });
 
-  it("refuses unknown fields by name, and takes null for absent", async () => {
+  it("ignores unknown fields and names them, and takes null for absent", async () => {
     const body = altered(orderBody(), {
       "recipient.company": null,
       "recipient.nick~name": "Ada",

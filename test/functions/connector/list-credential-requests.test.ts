@@ -103,7 +103,7 @@ describe("GET /v2/credential-requests", () => {
   it("names the filters that it accepts where it refuses another one", async () => {
     const { body } = await host.call(`${list}?top=2`);
     const reason =
-      "is not known: this list accepts state, customer_reference, email, external_id, serial_number, user_id, created_after, $top, $skiptoken";
+      "is not known: the call accepts state, customer_reference, email, external_id, serial_number, user_id, created_after, $top, $skiptoken";
     expect(body.error_data.fields).toEqual([{ path: "top", reason }]);
   });
 

@@ -247,6 +247,7 @@ describe("a JSON body", () => {
   );
 
   it("may be of 1 MiB, nested 64 levels deep, with 10,000 values", async () => {
+    const { send } = served(echo({ body, ignoresUnknown: true }));
     const start = '{"name":"n","text":"';
     const text = ",[{".repeat((bodyLimitBytes - start.length - 2) / 3);
     expect(await send({ body: `${start}${text}"}` })).toMatchObject({ status: 200, body: { body: { name: "n" } } });
@@ -272,16 +273,54 @@ describe("a JSON body", () => {
     expect(reply).toMatchObject({ status: 413, body: { message } });
   });
 
-  it("is not required by an endpoint that has none", async () => {
-    expect(await served(echo()).send({ body: "no json", headers: { "transfer-encoding": "chunked" } })).toMatchObject({
-      status: 200,
+  it.each(["", "{}"])("of an endpoint that has none may be %j, of any content type", async body => {
+    const headers = { "content-type": "application/x-www-form-urlencoded" };
+    expect(await served(echo()).send({ body, headers })).toMatchObject({ status: 200 });
+  });
+
+  it.each([
+    ['{"key_id":"k-1","dry_run":true}', ["key_id is not a known field", "dry_run is not a known field"]],
+    ["[]", [" must be an object"]],
+    ["null", [" must be an object"]],
+    ["no json", []],
+  ])("%j of an endpoint that has none is refused before the endpoint is called", async (body, problems) => {
+    const handle = vi.fn();
+    const reply = await served(echo({ handle })).send({ body });
+    expect(reply).toMatchObject({ status: 400 });
+    const found = (reply.body as { problems: { path: string; reason: string }[] }).problems;
+    expect(found.map(({ path, reason }) => `${path} ${reason}`)).toEqual(problems);
+    expect(handle).not.toHaveBeenCalled();
+  });
+
+  it("that is chunked is refused by an endpoint that has none, because the host delivers it empty", async () => {
+    expect(await served(echo()).send({ headers: { "transfer-encoding": "chunked" } })).toMatchObject({ status: 411 });
+  });
+});
+
+describe("an unknown query parameter", () => {
+  const known = z.object({ pin: z.string().optional() });
+  const get = "GET /things/{id}" as const;
+  it.each([
+    ["a POST without a query", echo(), "has no parameters"],
+    ["a POST with a query", echo({ query: known }), "accepts pin"],
+    ["a GET with a query", echo({ routes: [get], query: known }), "accepts pin"],
+    ["a GET with a query of no parameters", echo({ routes: [get], query: z.object({}) }), "has no parameters"],
+  ])("is refused by %s", async (_, sample, has) => {
+    const reply = await served(sample).send({ path: "things/1?foo=1&__proto__=x" });
+    expect(reply).toMatchObject({
+      status: 400,
+      body: { problems: ["foo", "__proto__"].map(path => ({ path, reason: `is not known: the call ${has}` })) },
     });
+  });
+
+  it("is ignored by a GET without a query, which changes nothing", async () => {
+    expect(await served(echo({ routes: [get] })).send({ path: "things/1?_=1" })).toMatchObject({ status: 200 });
   });
 });
 
 describe("an unknown field", () => {
   const ask = async (value: object) => {
-    const { send, lines } = served(echo({ body }));
+    const { send, lines } = served(echo({ body, ignoresUnknown: true }));
     const { status, headers } = await send(json(value));
     return {
       status,
@@ -290,7 +329,15 @@ describe("an unknown field", () => {
     };
   };
 
-  it("is ignored and named in the answer and in the log", async () => {
+  it("is refused and named", async () => {
+    const reply = await served(echo({ body })).send(
+      json({ name: "n", nmae: 1, parts: [{ id: "1", ["__proto__"]: 1 }] }),
+    );
+    const problems = ["nmae", "parts[0].__proto__"].map(path => ({ path, reason: "is not a known field" }));
+    expect(reply).toMatchObject({ status: 400, body: { problems } });
+  });
+
+  it("is ignored where the endpoint says so, and named in the answer and in the log", async () => {
     const { status, header, logged } = await ask({ name: "n", nmae: 1, parts: [{ id: "1", "sïze,": 1 }] });
     expect(status).toBe(200);
     expect(header).toBe("nmae, parts%5B0%5D.s%C3%AFze%2C");

@@ -1,0 +1,31 @@
+import * as z from "zod";
+import type { Problem } from "../fault.ts";
+import type { Call } from "./call.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { problemsOf, unknownFields, unknownParameters } from "./problems.ts";
+import { readJson, readOptionalJson } from "./read-body.ts";
+import { readQuery } from "./read-fields.ts";
+
+const noFields = z.object({});
+
+/**
+ * Reads query and body of a call in the JSON style. `problems` are the parameters and fields that the endpoint does not
+ * know (G4): a call that changes something must not do it without them. Without a schema a body may be empty or an empty
+ * object, and the query of a GET may be anything. Throws Fault as `readQuery`, `readJson` and `readOptionalJson` do.
+ */
+export function readJsonInput(
+  { query: querySchema, body: bodySchema, ignoresUnknown = false }: Omit<Endpoint<never>, "run">,
+  call: Call,
+  limitBytes: number,
+) {
+  const query = readQuery(call.url);
+  const isRead = call.method === "GET";
+  const problems: Problem[] = [];
+  if (querySchema !== undefined || !isRead) problems.push(...unknownParameters(querySchema, query));
+  if (isRead) return { query, body: undefined, problems };
+  const body = bodySchema === undefined ? readOptionalJson(call, limitBytes) : readJson(call, limitBytes);
+  const { error } = bodySchema === undefined ? noFields.safeParse(body) : {};
+  if (error !== undefined) problems.push(...problemsOf(error));
+  if (!ignoresUnknown) problems.push(...unknownFields(bodySchema, body));
+  return { query, body, problems };
+}
