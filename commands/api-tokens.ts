@@ -30,7 +30,7 @@ others: --sign-in gets one. On the local system (npm start) the simulated tenant
 
 ${exitHelp}`,
   options: { expires: { type: "string" }, role: { type: "string" } },
-  actions: { create: [1, 1], list: [0, 0], revoke: [1, 1] },
+  actions: { create: [1, 1, "expires", "role"], list: [0, 0], revoke: [1, 1] },
   fields: { expires_at: "expires", role: "role" },
 } as const;
 

@@ -13,6 +13,11 @@ export const operatorHelp = `${signInHelp}
 export const exitHelp = `The exit code is 0 if it is done, 1 if the API refuses or is not responding, 2 if the command is called wrongly,
 3 if there is no such entry.`;
 
+/** There is no such entry. */
+export class MissingEntry extends Error {
+  override readonly name = "MissingEntry";
+}
+
 const operatorOptions = { ...signInOptions, url: { type: "string" }, json: { type: "boolean" } } as const;
 
 interface OperatorCommand<T extends ParseArgsOptionsConfig, A extends string> {
@@ -21,8 +26,8 @@ interface OperatorCommand<T extends ParseArgsOptionsConfig, A extends string> {
   readonly help: string;
   /** Other options than `--url`, `--json`, `--help` and those of the sign-in. */
   readonly options: T;
-  /** The actions, with how many arguments each needs at least, and takes at most. */
-  readonly actions: Readonly<Record<A, readonly [least: number, most: number]>>;
+  /** The actions: how many arguments each needs at least, and takes at most, and those of `options` that it has. */
+  readonly actions: Readonly<Record<A, readonly [least: number, most: number, ...options: (keyof T & string)[]]>>;
   /** The option of each field of the API, so that a refusal names the option that the operator typed. */
   readonly fields: Readonly<Record<string, keyof T & string>>;
 }
@@ -59,6 +64,11 @@ export async function runOperatorCommand<const T extends ParseArgsOptionsConfig,
     if (parsed === undefined) return;
     const common: Values<typeof operatorOptions> = parsed.values;
     const [action, ...args] = actionOf({ name, actions }, parsed.positionals);
+    const [, , ...own]: readonly unknown[] = actions[action];
+    // An option that is dropped could change what is done: `revoke --dry-run` would revoke.
+    for (const option of Object.keys(parsed.values))
+      if (option in command.options && !own.includes(option))
+        throw usageError(name, `--${option} is not an option of ${action}.`);
     const { url } = common;
     if (url === undefined) throw usageError(name, "--url is missing.");
     const token = (await signInPerson(common, name)) ?? (await staticToken("API_TOKEN", url, name));
@@ -73,7 +83,7 @@ export async function runOperatorCommand<const T extends ParseArgsOptionsConfig,
   } catch (error) {
     const text = plain(error instanceof Error ? error.message : String(error));
     console.error(error instanceof Refused && error.status === 400 ? withOptions(text, fields) : text);
-    const isMissing = error instanceof Refused && error.status === 404;
+    const isMissing = error instanceof MissingEntry || (error instanceof Refused && error.status === 404);
     process.exitCode = error instanceof UsageError ? 2 : isMissing ? 3 : 1;
   }
 }

@@ -22,6 +22,7 @@ import { printRequest, usersOf } from "./requests/print-request.ts";
 import { revoke } from "./requests/revoke.ts";
 
 const name = "npm run requests";
+const pages = ["top", "page", "all"] as const;
 const text = { type: "string" } as const;
 const command = {
   name,
@@ -76,15 +77,15 @@ no credential was ordered for the person.`,
     since: text,
   },
   actions: {
-    order: [1, 1],
-    find: [0, 0],
+    order: [1, 1, "dry-run", "parallel"],
+    find: [0, 0, ...pages, "reference", "user", "email", "external-id", "serial", "state", "since"],
     show: [1, 1],
     events: [1, 1],
     "resend-pin": [1, 1],
     cancel: [1, 1],
     revoke: [1, 3],
-    keys: [0, 0],
-    offboard: [0, 0],
+    keys: [0, 0, ...pages, "user", "serial", "state", "csv"],
+    offboard: [0, 0, "user", "idp", "email", "dry-run"],
   },
   fields: {
     customer_reference: "reference",

@@ -1,7 +1,7 @@
 import type { Client } from "openapi-fetch";
 import type { paths } from "../../docs/openapi/core.ts";
 import { dataOf } from "../api.ts";
-import { printJson } from "../operator-command.ts";
+import { MissingEntry, printJson } from "../operator-command.ts";
 import { usageError } from "../read-arguments.ts";
 
 interface Given {
@@ -54,11 +54,11 @@ export async function disableOtpKey(
   console.error(`OTP key ${prefix} is disabled, and the sessions that were opened with it have ended.`);
 }
 
-/** Returns the prefix of the user's only OTP key, or of the chosen one. */
+/** Returns the prefix of the user's only OTP key, or of the chosen one. Throws `MissingEntry`. */
 async function prefixOf(core: Client<paths>, user: string, command: string, otpkey?: string): Promise<string> {
   const { otpkeys } = await dataOf(core.GET("/core/users/{user}", { params: { path: { user } } }));
   const [only, ...others] = otpkey === undefined ? otpkeys : otpkeys.filter(each => each === otpkey);
-  if (only === undefined) throw new Error(`${user} has no ${otpkey ? "such " : ""}OTP key.`);
+  if (only === undefined) throw new MissingEntry(`${user} has no ${otpkey ? "such " : ""}OTP key.`);
   if (others.length > 0)
     throw usageError(command, `${user} has several OTP keys, choose by --otpkey: ${otpkeys.join(", ")}.`);
   return only;

@@ -51,6 +51,30 @@ test.each([
   expect({ status, stderr }).toEqual({ status: 2, stderr: `${problem} For help: npm run api-tokens -- --help\n` });
 });
 
+test.each([
+  ["requests revoke an-id s-01-001 --dry-run", "dry-run"],
+  ["requests revoke an-id --user ada", "user"],
+  ["requests cancel an-id --dry-run", "dry-run"],
+  ["requests resend-pin an-id --serial 5", "serial"],
+  ["requests keys --email ada@example.com", "email"],
+  ["requests find --idp entra", "idp"],
+  ["requests offboard --user ada --serial 5", "serial"],
+  ["requests show an-id --top 5", "top"],
+  ["requests order orders.csv --reference REQ1", "reference"],
+  ["users disable carol --uses 5", "uses"],
+  ["users reset carol --hours 5", "hours"],
+  ["users unlock carol --otpkey ccccccccccce", "otpkey"],
+  ["users temporary-code carol --disabled", "disabled"],
+  ["api-tokens revoke an-id --role read", "role"],
+])("%s is refused before a call, because the action has no such option", (line, option) => {
+  const [name = "", ...args] = line.split(" ");
+  const { status, stderr } = run(name, ...args, "--url", "http://127.0.0.1:9");
+  expect({ status, stderr }).toEqual({
+    status: 2,
+    stderr: `--${option} is not an option of ${args[0]}. For help: npm run ${name} -- --help\n`,
+  });
+});
+
 test.each([["api-tokens", "list"], ["check-peers"]])(
   "%s says that another service is at the address",
   async (name, ...args) => {

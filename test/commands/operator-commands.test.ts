@@ -58,7 +58,7 @@ describe("the command for users", () => {
     expect(await users("enable", "adele")).toMatchObject({ code: 0 });
     expect((await users("find", "--disabled")).out).not.toMatch(/Adele/);
     expect(await users("end-sessions", "adele")).toMatchObject({ code: 0 });
-    expect(await users("temporary-code", "adele")).toMatchObject({ code: 1, error: "adele has no OTP key.\n" });
+    expect(await users("temporary-code", "adele")).toMatchObject({ code: 3, error: "adele has no OTP key.\n" });
     for (const prefix of ["cccccccccccb", "cccccccccccd"]) {
       await auth.core("POST", "/otpkeys", { prefix, kind: "hotp", secret: "ab".repeat(20), digits: 6 });
       await auth.core("POST", "/users/adele/otpkeys", { otpkey: prefix });
@@ -82,6 +82,10 @@ describe("the command for users", () => {
     });
     expect(await state()).toBe("enabled");
     expect(await users("disable-otpkey", ...chosen)).toMatchObject({ code: 0 });
+    expect(await users("enable-otpkey", "adele", "--otpkey", "nosuch")).toMatchObject({
+      code: 3,
+      error: "adele has no such OTP key.\n",
+    });
     expect(await state()).toBe("disabled");
     const tooLong = await users("temporary-code", ...chosen, "--hours", "745");
     expect(tooLong).toMatchObject({ code: 2, error: expect.stringContaining("--hours must be") });
