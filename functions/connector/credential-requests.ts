@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { userId } from "../../lib/connector/api/field-rules.ts";
 import { listRequests } from "../../lib/connector/api/list-requests.ts";
 import {
   credentialRequestV2,
@@ -43,7 +44,7 @@ const filters = () => ({
   email: filterName().describe("Only requests whose recipient has this email, in any letter case."),
   external_id: filterName().describe("Only requests whose recipient has this `external_id`, in any letter case."),
   serial_number: filterName().describe("Only requests with a security key of this serial number."),
-  user_id: filterName().describe("Only requests with a credential for this user, in any letter case."),
+  user_id: userId().optional().describe("Only requests with a credential for this user, in any letter case."),
   created_after: z
     .union([z.iso.datetime({ offset: true }), z.iso.datetime({ offset: true, precision: -1 }), z.iso.date()], {
       error: timeError(notTime),

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { nonEmptyLine } from "../../lib/connector/api/field-rules.ts";
 import type { Call } from "../../lib/platform/http/call.ts";
 import type { ConnectorContext } from "./context.ts";
 
@@ -6,8 +7,8 @@ const maxOfPage = 1000;
 const usualPage = 100;
 const topError = `must be a whole number from 1 to ${maxOfPage}`;
 
-/** Returns the schema of a name in a filter. */
-export const filterName = () => z.string().min(1, { error: "must not be blank" }).max(255).optional();
+/** Returns the schema of a name in a filter, without the characters that creates remove. */
+export const filterName = () => nonEmptyLine().optional();
 
 const pageFields = () => ({
   $top: z

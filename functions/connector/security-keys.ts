@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { userId } from "../../lib/connector/api/field-rules.ts";
 import {
   listSecurityKeys as list,
   registerColumns,
@@ -13,7 +14,7 @@ import { filterName, listQuery, pageHeaders } from "./list-page.ts";
 
 const filters = () => ({
   serial_number: filterName().describe("Only keys with this serial number."),
-  user_id: filterName().describe("Only credentials for this user, in any letter case."),
+  user_id: userId().optional().describe("Only credentials for this user, in any letter case."),
   state: credentialState.optional().describe("Only credentials in this state."),
   aaguid: z.guid({ error: "must be a UUID" }).optional().describe("Only keys of this model."),
 });
