@@ -1,6 +1,8 @@
 import * as z from "zod";
+import { email, nonEmptyLine, optional, userId } from "../../../lib/connector/api/field-rules.ts";
 import { eraseRecipient, type RecipientName } from "../../../lib/connector/cancel/erase-recipient.ts";
 import { responsesContainer } from "../../../lib/connector/collect/responses.blob.ts";
+import { noSuchSink } from "../../../lib/connector/events/resend-event.ts";
 import { checkPeers } from "../../../lib/connector/jobs/check-peers.ts";
 import { connectorTables } from "../../../lib/connector/storage/requests.table.ts";
 import { connectorBackedUp, restoreConnector } from "../../../lib/connector/storage/restore.table.ts";
@@ -10,19 +12,19 @@ import { restore, restoreBlobs } from "../../../lib/platform/maintenance/restore
 import { backUpTask, type InDeployment, resealTask, restoreInput } from "../../maintenance.ts";
 import type { ConnectorContext } from "../context.ts";
 
-const nameOfPerson = z.string().trim().min(1).max(255).optional();
-
-/** One person, named as in one of the fields of the create. */
+/** One person, named as in one of the fields of the create, whose schemas remove the same characters. */
 const eraseInput = z.lazy(() =>
   z
     .strictObject({
-      email: nameOfPerson,
-      external_id: nameOfPerson,
+      email: optional(email()),
+      external_id: optional(nonEmptyLine()),
       /** A user of a credential. */
-      user_id: nameOfPerson,
+      user_id: optional(userId()),
       dry_run: z.boolean().default(false),
+      /** Whether to delete requests whose credentials stay active at their IdPs, where nothing here can revoke them. */
+      leave_active_credentials: z.boolean().default(false),
     })
-    .refine(({ dry_run: _, ...names }) => Object.values(names).filter(name => name !== undefined).length === 1, {
+    .refine(({ email, external_id, user_id }) => [email, external_id, user_id].filter(Boolean).length === 1, {
       error: "must have exactly one of email, external_id and user_id",
     }),
 );
@@ -61,9 +63,11 @@ export const connectorTasks: Readonly<Record<string, Task<ConnectorContext & InD
     input: eraseInput,
     run: async (input, context: ConnectorContext & InDeployment) => {
       await context.ready();
-      const { erased, requests, left } = await eraseRecipient(recipientOf(input), context, { dryRun: input.dry_run });
+      const { dry_run: dryRun, leave_active_credentials: leaveActive } = input;
+      const { erased, requests, left } = await eraseRecipient(recipientOf(input), context, { dryRun, leaveActive });
       return {
-        dry_run: input.dry_run,
+        dry_run: dryRun,
+        matched: erased + left.length,
         erased,
         requests: requests.map(({ requestId, state, otherUsers }) => ({
           credential_request_id: requestId,
@@ -82,7 +86,8 @@ export const connectorTasks: Readonly<Record<string, Task<ConnectorContext & InD
         sink: z.int().min(1).max(99),
       }),
     ),
-    run: async ({ sink }, { events }: ConnectorContext & InDeployment) => {
+    run: async ({ sink }, { events, sinks }: ConnectorContext & InDeployment) => {
+      if (!sinks.some(({ number }) => number === sink)) throw noSuchSink();
       const { stopped } = await events.sinkState(sink);
       await events.changeSinkState(sink, () => ({}));
       return stopped === undefined ? {} : { stopped_at: stopped.at };

@@ -1,6 +1,7 @@
 import type { PeerFailure } from "../../platform/peer-failure.ts";
 import { plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
+import { mayBeRegistered } from "../model/credential.ts";
 import { firstAttempt, postpone, waitUntil } from "../model/retry.ts";
 import { afterEvent, withRollUp } from "../model/roll-up.ts";
 import { withCredential } from "../model/security-key.ts";
@@ -56,7 +57,7 @@ export async function endOverdue(
   index: number,
   { isInDoubt, lastError = "" }: { readonly isInDoubt: boolean; readonly lastError?: string | undefined },
 ): Promise<KeyChange | undefined> {
-  const doubt = isInDoubt ? "It may have been registered: check at the identity provider. " : "";
+  const doubt = isInDoubt ? `It ${mayBeRegistered}. ` : "";
   const reason = `Not activated in time. ${doubt}${lastError}`.trim();
   return isInDoubt ? end(work, index, "expired", reason) : endUnregistered(work, index, "expired", reason);
 }
@@ -95,7 +96,7 @@ export async function afterFailure(
 
 /** Returns the change that ends a credential which the IdP has refused after it may have registered it. */
 export const endInDoubt = (work: KeyWork, index: number, reason: string): KeyChange =>
-  end(work, index, "refused", `${reason} (may have been registered: check at the identity provider)`);
+  end(work, index, "refused", `${reason} (${mayBeRegistered})`);
 
 /** Why an activation is repeated later. */
 interface Delay {

@@ -2,7 +2,7 @@ import { Fault } from "../../platform/fault.ts";
 import { withLogFields } from "../../platform/log.ts";
 import { PeerFailure } from "../../platform/peer-failure.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { isRevoking } from "../model/credential.ts";
+import { isRevoking, whyStillUsable } from "../model/credential.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import { foldName, personList } from "../model/request-lists.ts";
 import { isTerminal, type RequestState } from "../model/states.ts";
@@ -38,14 +38,16 @@ interface EraseReport {
 
 /**
  * Removes each request that concerns one person: its rows, sealed keys, blobs, and its authenticators at the
- * pre-registration API. Cancels open requests first, and reports those that cannot be cancelled now (C19). May be
- * repeated, also after a crash.
- * @param options with `dryRun`, changes nothing and reports the requests that it would cancel and delete
+ * pre-registration API. Cancels open requests first, and reports those that cannot be cancelled now, and those with
+ * credentials that are or may be active, because nothing could revoke these afterwards (C19). May be repeated, also
+ * after a crash.
+ * @param options with `dryRun`, changes nothing and reports the requests that it would cancel and delete; with
+ *   `leaveActive`, deletes requests with active credentials too, which stay active at their IdPs
  */
 export async function eraseRecipient(
   who: RecipientName,
   deps: ConnectorDeps,
-  { dryRun = false }: { readonly dryRun?: boolean } = {},
+  { dryRun = false, leaveActive = false }: { readonly dryRun?: boolean; readonly leaveActive?: boolean } = {},
 ): Promise<EraseReport> {
   const run = startRun("timer", deps);
   const list = personList(who.name);
@@ -54,7 +56,7 @@ export async function eraseRecipient(
   for await (const entry of deps.requests.allEntries(list)) {
     const { requestId } = entry;
     const end = await withLogFields({ credentialRequestId: requestId }, () =>
-      eraseOne(entry, { who, run, dryRun }).catch((error: unknown): EraseResult => {
+      eraseOne(entry, { who, run, dryRun, leaveActive }).catch((error: unknown): EraseResult => {
         logAndContinue(error, {}, deps);
         return { left: "The erasure failed; the log has the reason." };
       }),
@@ -69,12 +71,16 @@ export async function eraseRecipient(
   return { erased, requests, left };
 }
 
+interface Erasure {
+  readonly who: RecipientName;
+  readonly run: Run;
+  readonly dryRun: boolean;
+  readonly leaveActive: boolean;
+}
+
 type EraseResult = ErasedRequest | { readonly left: string } | undefined;
 
-async function eraseOne(
-  entry: ListEntry,
-  { who, run, dryRun }: { readonly who: RecipientName; readonly run: Run; readonly dryRun: boolean },
-): Promise<EraseResult> {
+async function eraseOne(entry: ListEntry, { who, run, dryRun, leaveActive }: Erasure): Promise<EraseResult> {
   if (isPastDeadline(run)) return { left: "The run timed out." };
   const { requests, log } = run;
   const foundBy = personList(who.name);
@@ -87,10 +93,16 @@ async function eraseOne(
   if (!concerns(loaded, who)) return undefined;
   const { id: requestId, state } = loaded.request;
   const erased = { requestId, state, otherUsers: otherUsers(loaded, who) };
+  const activeIn = ({ keys }: LoadedRequest) =>
+    leaveActive ? undefined : whyStillUsable(keys.flatMap(({ credentials }) => credentials));
+  const active = activeIn(loaded);
+  if (active !== undefined) return { left: active };
   if (dryRun) return erased;
   try {
     const ended = await requireEnded(loaded, run);
     if ("left" in ended) return ended;
+    const activated = activeIn(ended);
+    if (activated !== undefined) return { left: activated };
     if (!(await removeRequest(ended, run, { foundBy }))) return { left: "The request was changed meanwhile." };
   } catch (error) {
     if (error instanceof Fault && error.kind !== "internal") return { left: error.message };

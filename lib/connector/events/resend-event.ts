@@ -11,13 +11,16 @@ import { eventId, withDelivered } from "./event.ts";
 import { type EventSink, failureText } from "./event-sink.ts";
 import { recordCalls, recordPause, sinkStatus } from "./sink-state.table.ts";
 
+/** Returns the Fault of a call that names a sink which is not configured. */
+export const noSuchSink = (): Fault => new Fault("not_found", "There is no such event sink.");
+
 /** Returns a sink and its status. Throws Fault: `not_found` for an unknown one, `conflict` if it answered 410. */
 export async function findSink(
   number: number,
   { events, sinks, now }: Pick<EventDeps, "events" | "sinks" | "now">,
 ): Promise<{ readonly sink: EventSink; readonly status: ReturnType<typeof sinkStatus> }> {
   const sink = sinks.find(each => each.number === number);
-  if (sink === undefined) throw new Fault("not_found", "There is no such event sink.");
+  if (sink === undefined) throw noSuchSink();
   const status = sinkStatus(await events.sinkState(number), sink, now());
   if (status.state === "stopped")
     throw new Fault("conflict", "The event sink answered 410 (Gone). An administrator must resume it first.");

@@ -73,6 +73,20 @@ export type Revocation = NonNullable<Credential["revocation"]>;
 export const isUsable = ({ state, revocation }: Credential): boolean =>
   state !== "failed" && state !== "cancelled" && (revocation === undefined || revocation.state === "revoke_failed");
 
+/** What the message of a credential says whose last activation had no answer. */
+export const mayBeRegistered = "may have been registered: check at the identity provider";
+
+/**
+ * Returns why a user may sign in with the credentials after their request is deleted; undefined if no revocation is
+ * missing.
+ */
+export function whyStillUsable(credentials: readonly Credential[]): string | undefined {
+  if (credentials.some(each => each.state === "active" && isUsable(each)))
+    return "The request has active credentials: revoke them or offboard the person first.";
+  const isInDoubt = credentials.some(({ errorMessage = "" }) => errorMessage.includes(mayBeRegistered));
+  return isInDoubt ? `A credential of the request ${mayBeRegistered}.` : undefined;
+}
+
 /** Returns the state of a credential in reads: that of its revocation, if there is one. */
 export const shownState = ({ state, revocation }: Credential): (typeof shownCredentialStates)[number] =>
   revocation?.state ?? state;

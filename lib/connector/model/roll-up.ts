@@ -1,5 +1,5 @@
 import type { Instant } from "../../platform/time.ts";
-import { type Credential, isUsable } from "./credential.ts";
+import { type Credential, isUsable, mayBeRegistered } from "./credential.ts";
 import type { CredentialRequest } from "./request.ts";
 import { firstAttempt } from "./retry.ts";
 import type { SecurityKey } from "./security-key.ts";
@@ -12,9 +12,7 @@ export function afterEvent(credential: Credential, event: CredentialEvent, error
   // Only after a restore, a credential without a response counts as attempted: it may have been activated since the
   // backup.
   const isInDoubt = credential.state === "processing" && triedAt !== undefined && isTerminal(state);
-  const message = isInDoubt
-    ? [errorMessage, "The credential may have been registered: check at the identity provider."].join(" ").trim()
-    : errorMessage;
+  const message = isInDoubt ? [errorMessage, `The credential ${mayBeRegistered}.`].join(" ").trim() : errorMessage;
   return {
     ...kept,
     state,

@@ -56,6 +56,7 @@ describe("the maintenance function that erases a recipient", () => {
       body: {
         data: {
           dry_run: false,
+          matched: 2,
           erased: 1,
           requests: [{ credential_request_id: open, state: "started", other_users: 1 }],
           left: [{ credential_request_id: locked, reason: expect.stringContaining("can no longer delete") }],
@@ -72,7 +73,66 @@ describe("the maintenance function that erases a recipient", () => {
     expect(await asAdmin({ email, dry_run: true })).toEqual({
       status: 200,
       headers: expect.anything(),
-      body: { data: { dry_run: true, erased: 1, requests, left: [] } },
+      body: { data: { dry_run: true, matched: 1, erased: 1, requests, left: [] } },
+    });
+    expect(await statusOf(open)).toBe(200);
+  });
+
+  it("leaves active credentials until they are revoked, or if the input says so", async () => {
+    const email = newUser();
+    const { body } = await host.call("POST /v2/credential-requests", { body: orderBody([1], email) });
+    await peers.delivery.control(body.data.shipment_id, { ship: true });
+    await host.call("GET /v2/operations/process-shipments");
+    await host.call("POST /v2/operations/process-credential-requests");
+    const id = body.data.credential_request_id;
+    const left = [
+      {
+        credential_request_id: id,
+        reason: "The request has active credentials: revoke them or offboard the person first.",
+      },
+    ];
+    for (const dry_run of [true, false])
+      expect((await asAdmin({ email, dry_run })).body.data).toEqual({
+        dry_run,
+        matched: 1,
+        erased: 0,
+        requests: [],
+        left,
+      });
+    expect((await asAdmin({ email, leave_active_credentials: true })).body.data).toMatchObject({ erased: 1, left: [] });
+    expect(await statusOf(id)).toBe(404);
+  });
+
+  it("finds names as orders store them, without invisible characters", async () => {
+    const [email, plain] = [newUser(), `E${Date.now()}`];
+    const written = `${plain.slice(0, 1)}\u200B${plain.slice(1)}`;
+    const order = orderBody([1], email);
+    const { body } = await host.call("POST /v2/credential-requests", {
+      body: {
+        ...order,
+        recipient: { ...order.recipient, external_id: written },
+        shipment: { ...order.shipment, customer_reference: `R${written}` },
+      },
+    });
+    await peers.delivery.control(body.data.shipment_id, { state: 101 });
+    const found = [{ credential_request_id: body.data.credential_request_id }];
+    for (const query of [
+      `external_id=${encodeURIComponent(written)}`,
+      `customer_reference=R${encodeURIComponent(written)}`,
+      `email=${encodeURIComponent(`\u2060${email}`)}`,
+    ])
+      expect((await host.call(`GET /v2/credential-requests?${query}`)).body, query).toMatchObject(found);
+    expect((await asAdmin({ email: `\u200B${email}`, dry_run: true })).body.data).toMatchObject({ matched: 1 });
+    expect((await asAdmin({ external_id: written })).body.data).toMatchObject({ matched: 1, erased: 1 });
+  });
+
+  it("is not started with a query parameter, such as dry_run", async () => {
+    const email = newUser();
+    const open = await ordered(email, 101);
+    const headers = { "x-functions-key": host.masterKey };
+    expect(await host.call(`${erase}?dry_run=true`, { body: { email }, headers })).toMatchObject({
+      status: 400,
+      body: { fields: [{ path: "dry_run", reason: "is not known: the call has no parameters" }] },
     });
     expect(await statusOf(open)).toBe(200);
   });
@@ -80,12 +140,22 @@ describe("the maintenance function that erases a recipient", () => {
   it.each([
     ["nothing", {}],
     ["two names", { email: "ada@example.com", user_id: "ada" }],
-    ["a blank name", { email: " " }],
+    ["a blank name", { external_id: " " }],
+    ["an email that is none", { email: "ada" }],
+    ["a user with an invisible character, who could be another one", { user_id: "ad\u200Ba" }],
     ["another field", { name: "Ada" }],
     ["a number", { user_id: 7 }],
   ])("refuses %s with 400, and does not repeat it", async (_, input) => {
     const { status, body } = await asAdmin(input);
     expect(status).toBe(400);
     expect(JSON.stringify(body)).not.toContain("ada");
+  });
+});
+
+describe("the maintenance function that resumes events", () => {
+  it("answers 404 for an event sink that is not configured", async () => {
+    const headers = { "x-functions-key": host.masterKey };
+    const sent = { body: { sink: 7 }, headers };
+    expect(await host.call("POST /maintenance/connector/resume-events", sent)).toMatchObject({ status: 404 });
   });
 });

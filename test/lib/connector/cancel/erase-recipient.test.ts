@@ -1,7 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { createBodyV2 } from "../../../../lib/connector/api/body-to-draft.ts";
 import { eraseRecipient, type RecipientName } from "../../../../lib/connector/cancel/erase-recipient.ts";
+import { revokeNow } from "../../../../lib/connector/cancel/revoke-now.ts";
 import { createRequest } from "../../../../lib/connector/create/create-request.ts";
+import type { ConnectorDeps } from "../../../../lib/connector/deps.ts";
 import { personList } from "../../../../lib/connector/model/request-lists.ts";
 import { indexWriter } from "../../../../lib/connector/storage/index-writer.table.ts";
 import { listRow } from "../../../../lib/connector/storage/lists.table.ts";
@@ -36,6 +38,10 @@ async function completed(connector: TestConnector, { requestId }: { requestId: s
   return requestId;
 }
 
+/** Erases also where credentials stay active. */
+const eraseAll = (who: RecipientName, deps: ConnectorDeps, options: { readonly dryRun?: boolean } = {}) =>
+  eraseRecipient(who, deps, { leaveActive: true, ...options });
+
 /** Lines of storage that hold any of the texts. */
 const traces = async ({ storage }: TestConnector, texts: readonly string[]) =>
   (await storedText(storage)).filter(line => texts.some(text => line.includes(text)));
@@ -48,6 +54,52 @@ const named = (email: string, user: string) =>
   });
 
 describe("erasing one recipient", () => {
+  const hasActive = "The request has active credentials: revoke them or offboard the person first.";
+
+  test("leaves a request with active credentials as it is until they are revoked, and says so in a dry run", async () => {
+    const connector = await testConnector(peers);
+    const email = newUser();
+    const { requestId, shipmentId = "" } = await connector.order(mixedBody([1], [authenticator()], email));
+    await peers.delivery.control(shipmentId, { ship: true });
+    await connector.runShipments();
+    await connector.runCredentials();
+    // The authenticator is open: a cancel would end it.
+    const before = await storedText(connector.storage);
+    const who = { by: "email", name: email } as const;
+    const left = { erased: 0, requests: [], left: [{ requestId, reason: hasActive }] };
+    expect(await eraseRecipient(who, connector.context, { dryRun: true })).toEqual(left);
+    expect(await eraseRecipient(who, connector.context)).toEqual(left);
+    expect(await storedText(connector.storage)).toEqual(before);
+    await revokeNow({ requestId }, once.caller, connector.context);
+    expect(await eraseRecipient(who, connector.context)).toMatchObject({ erased: 1, left: [] });
+  });
+
+  test("deletes a request with active credentials if it is told to leave them", async () => {
+    const connector = await testConnector(peers);
+    const email = newUser();
+    await completed(connector, await connector.order(orderBody([1], email)));
+    const who = { by: "email", name: email } as const;
+    expect(await eraseRecipient(who, connector.context, { leaveActive: true })).toMatchObject({ erased: 1, left: [] });
+  });
+
+  test("leaves a request with a credential that may have been registered", async () => {
+    const connector = await testConnector(peers);
+    const email = newUser();
+    const requestId = await completed(connector, await connector.order(orderBody([1], email)));
+    const loaded = await connector.load(requestId);
+    const errorMessage = "Not activated in time. It may have been registered: check at the identity provider.";
+    const keys = loaded.keys.map(key => ({
+      ...key,
+      credentials: key.credentials.map(each => ({ ...each, state: "failed" as const, errorMessage })),
+    }));
+    await connector.context.requests.save(loaded, { keys });
+    const reason = "A credential of the request may have been registered: check at the identity provider.";
+    expect(await eraseRecipient({ by: "email", name: email }, connector.context)).toMatchObject({
+      erased: 0,
+      left: [{ requestId, reason }],
+    });
+  });
+
   test.each<[RecipientName["by"], (email: string, user: string) => string]>([
     ["email", email => email.toUpperCase()],
     ["externalId", (_, user) => ` STAFF ${user} `],
@@ -60,7 +112,7 @@ describe("erasing one recipient", () => {
       const requestId = await completed(connector, await create(connector, named(email, user)));
       const other = await completed(connector, await connector.order());
       expect(await traces(connector, [email, user, "Nightingale", requestId])).not.toEqual([]);
-      expect(await eraseRecipient({ by, name: name(email, user) }, connector.context)).toMatchObject({
+      expect(await eraseAll({ by, name: name(email, user) }, connector.context)).toMatchObject({
         erased: 1,
         left: [],
       });
@@ -68,7 +120,7 @@ describe("erasing one recipient", () => {
       const [claim, ...rest] = await traces(connector, [requestId]);
       expect([claim, rest]).toEqual([expect.stringMatching(/^idempotency .*erased/), []]);
       expect(await connector.read(other)).toMatchObject({ state: "complete" });
-      expect(await eraseRecipient({ by, name: name(email, user) }, connector.context)).toMatchObject({
+      expect(await eraseAll({ by, name: name(email, user) }, connector.context)).toMatchObject({
         erased: 0,
         left: [],
       });
@@ -87,15 +139,15 @@ describe("erasing one recipient", () => {
       { by: "email", name: desk },
       { by: "email", name: newUser() },
     ] as const)
-      expect(await eraseRecipient(who, connector.context)).toMatchObject({ erased: 0, left: [] });
-    expect(await eraseRecipient({ by: "email", name: email }, connector.context)).toMatchObject({ erased: 1 });
+      expect(await eraseAll(who, connector.context)).toMatchObject({ erased: 0, left: [] });
+    expect(await eraseAll({ by: "email", name: email }, connector.context)).toMatchObject({ erased: 1 });
   });
 
   test("says in the log that it was done and not to whom", async () => {
     const connector = await testConnector(peers);
     const [email, user] = [newUser(), newUser()];
     const requestId = await completed(connector, await connector.order(named(email, user)));
-    await eraseRecipient({ by: "email", name: email }, connector.context);
+    await eraseAll({ by: "email", name: email }, connector.context);
     expect(connector.events("recipient_erased")).toMatchObject([{ by: "email", erased: 1, left: 0 }]);
     expect(connector.events("request_erased")).toMatchObject([{ credentialRequestId: requestId }]);
     for (const line of connector.lines)
@@ -107,7 +159,7 @@ describe("erasing one recipient", () => {
     const [email, user] = [newUser(), newUser()];
     peers.delivery.fail({ kind: "refuse", status: 400, method: "POST", body: { code: "no", message: `No ${user}.` } });
     await refusalOf(create(connector, named(email, user)));
-    expect(await eraseRecipient({ by: "userId", name: user }, connector.context)).toMatchObject({ erased: 1 });
+    expect(await eraseAll({ by: "userId", name: user }, connector.context)).toMatchObject({ erased: 1 });
     expect(await traces(connector, [user])).toEqual([]);
     expect(await refusalOf(create(connector, named(email, user)))).toMatchObject({
       status: 409,
@@ -153,14 +205,14 @@ describe("erasing one recipient", () => {
     };
     const open = await order(101);
     const inProduction = await order(102);
-    expect(await eraseRecipient({ by: "email", name: email }, connector.context)).toMatchObject({
+    expect(await eraseAll({ by: "email", name: email }, connector.context)).toMatchObject({
       erased: 1,
       left: [{ requestId: inProduction.requestId, reason: "The delivery service can no longer delete the shipment." }],
     });
     expect((await peers.delivery.shipments()).map(({ id }) => id)).not.toContain(open.shipmentId);
     await peers.delivery.control(inProduction.shipmentId ?? "", { ship: true });
     await completed(connector, inProduction);
-    expect(await eraseRecipient({ by: "email", name: email }, connector.context)).toMatchObject({
+    expect(await eraseAll({ by: "email", name: email }, connector.context)).toMatchObject({
       erased: 1,
       left: [],
     });
@@ -187,11 +239,11 @@ describe("erasing one recipient", () => {
       ],
       left: [],
     };
-    expect(await eraseRecipient(who, connector.context, { dryRun: true })).toEqual(expected);
+    expect(await eraseAll(who, connector.context, { dryRun: true })).toEqual(expected);
     expect(await storedText(connector.storage)).toEqual(before);
     expect(connector.events("recipient_erased")).toEqual([]);
     expect(peers.delivery.count("DELETE", /shipments/)).toBe(0);
-    expect(await eraseRecipient(who, connector.context)).toEqual(expected);
+    expect(await eraseAll(who, connector.context)).toEqual(expected);
     expect(peers.delivery.count("DELETE", /shipments/)).toBe(1);
   });
 
@@ -204,7 +256,7 @@ describe("erasing one recipient", () => {
       "shipment.shipment_items[1].credentials[0].user_id": user,
     });
     await connector.order(body);
-    const { requests } = await eraseRecipient({ by: "email", name: email }, connector.context, { dryRun: true });
+    const { requests } = await eraseAll({ by: "email", name: email }, connector.context, { dryRun: true });
     expect(requests).toMatchObject([{ otherUsers: 1 }]);
   });
 
@@ -215,7 +267,7 @@ describe("erasing one recipient", () => {
     const enrolled = await connector.order(onSiteBody([authenticator()], email));
     await peers.rfpr.enroll(idAt(enrolled.requestId));
     await connector.runCredentials();
-    expect(await eraseRecipient({ by: "email", name: email }, connector.context)).toMatchObject({
+    expect(await eraseAll({ by: "email", name: email }, connector.context)).toMatchObject({
       erased: 2,
       left: [],
     });
@@ -225,7 +277,7 @@ describe("erasing one recipient", () => {
   test("leaves a request while a job works on it, while keys that are produced wait, and while the pre-registration API is away", async () => {
     const connector = await testConnector(peers);
     const email = newUser();
-    const erase = () => eraseRecipient({ by: "email", name: email }, connector.context);
+    const erase = () => eraseAll({ by: "email", name: email }, connector.context);
     const { requestId, shipmentId = "" } = await connector.order(mixedBody([1], [authenticator()], email));
     await peers.delivery.control(shipmentId, { ship: true });
     await connector.runShipments();
@@ -259,7 +311,7 @@ describe("erasing one recipient", () => {
     await indexWriter(deployment.tables, now).put(Array.from({ length: 100 }, (_, n) => rowOf(n)));
     const page = await context.requests.entries(personList(email), { top: 100 });
     expect(page.filter(({ requestId }) => requestId.startsWith("00000000-"))).toHaveLength(100);
-    expect(await eraseRecipient({ by: "email", name: email }, connector.context)).toMatchObject({
+    expect(await eraseAll({ by: "email", name: email }, connector.context)).toMatchObject({
       erased: 1,
       left: [],
     });
@@ -283,7 +335,7 @@ describe("erasing one recipient", () => {
       connector.advance(hours(1));
       await connector.runJobs();
       expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
-      await eraseRecipient({ by: "email", name: email }, connector.context);
+      await eraseAll({ by: "email", name: email }, connector.context);
       polling.goOn();
       await polled;
       const found = await traces(connector, [email, user, requestId]);
@@ -329,7 +381,7 @@ describe("erasing one recipient", () => {
     await polling.died;
     connector.advance(hours(1));
     await connector.runJobs();
-    await eraseRecipient({ by: "email", name: email }, connector.context);
+    await eraseAll({ by: "email", name: email }, connector.context);
     isErased = true;
     polling.goOn();
     const result = await polled;
@@ -350,13 +402,13 @@ describe("erasing one recipient", () => {
       await peers.delivery.control(shipmentId, { state: 101 });
       const dying = crashing(step, "before", "all");
       const who = { by: "email", name: email } as const;
-      const erasing = eraseRecipient(who, connector.anotherInstance(dying.options).context);
+      const erasing = eraseAll(who, connector.anotherInstance(dying.options).context);
       const died = await Promise.race([dying.died, erasing]);
       if (typeof died !== "string") break;
       steps.add(died.replace(/^\d+: /, ""));
       connector.advance(minutes(70));
       await connector.runCredentials("timer");
-      await eraseRecipient(who, connector.context);
+      await eraseAll(who, connector.context);
       const found = await traces(connector, [email, user, "Nightingale", requestId]);
       // Rows of due work name no person, and go by the rules of their index.
       const left = found.filter(line => !/^(idempotency|due) /.test(line) || namesThem(line));

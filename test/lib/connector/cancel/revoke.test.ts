@@ -417,7 +417,7 @@ describe("a revocation beside other work", () => {
     const who = { by: "email", name: body.recipient.email } as const;
     const { died, options, goOn } = crashing("credentialrequests.transact", "before");
     const slow = connector.anotherInstance(options);
-    const ended = work === "erasure" ? eraseRecipient(who, slow.context) : slow.runCleanUp(1);
+    const ended = work === "erasure" ? eraseRecipient(who, slow.context, { leaveActive: true }) : slow.runCleanUp(1);
     await died;
     failing({ kind: "refuse", status: 503 });
     await revoke();

@@ -583,7 +583,7 @@ describe("the rows of events", () => {
       "that is erased",
       async ({ context, requestRow }, requestId) => {
         const { recipient } = await requestRow(requestId);
-        return eraseRecipient({ by: "email", name: recipient.email }, context);
+        return eraseRecipient({ by: "email", name: recipient.email }, context, { leaveActive: true });
       },
     ],
   ])("are removed with a request %s, together with their index rows", async (_, remove) => {
