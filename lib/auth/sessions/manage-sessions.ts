@@ -55,8 +55,8 @@ export async function moveSessionToEpoch(
 }
 
 /** Ends a session, if the presented value is one. */
-export async function endSession(presented: string | undefined, { sessions }: AuthDeps): Promise<void> {
-  const key = presented === undefined ? undefined : sessionKey(presented);
+export async function endSession(presented: string, { sessions }: AuthDeps): Promise<void> {
+  const key = sessionKey(presented);
   if (key !== undefined) await sessions.end(key);
 }
 

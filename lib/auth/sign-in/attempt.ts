@@ -52,11 +52,16 @@ export async function countAddress(attempt: Attempt, address: string | undefined
   if (group !== undefined) attempt.address = { group, since: await deps.addresses.count(group, limits) };
 }
 
-/** Subtracts an attempt that succeeded or ended without a decision, once: a second call does nothing. */
-async function uncountAddress(attempt: Attempt, { addresses, rules }: AuthDeps): Promise<void> {
+/**
+ * Subtracts an attempt that succeeded or ended without a decision, once: a second call does nothing. A failure is only
+ * logged: session and OTP cannot be taken back.
+ */
+async function uncountAddress(attempt: Attempt, deps: AuthDeps): Promise<void> {
   const { address } = attempt;
+  if (address === undefined) return;
   attempt.address = undefined;
-  if (address !== undefined) await addresses.uncount(address.group, address.since, rules.address.limits);
+  const uncounted = deps.addresses.uncount(address.group, address.since, deps.rules.address.limits);
+  await warnOnError("address_not_uncounted", uncounted, deps);
 }
 
 /** Reads a throttle; that of a name in parallel with the id to which the name leads. */
@@ -126,13 +131,13 @@ async function writeEnd(attempt: Attempt, end: AttemptEnd, deps: AuthDeps): Prom
 
 /**
  * Ends an attempt with a decision: releases its slot and counts the result. A success is also subtracted from the count
- * of the address; if that fails it is only logged, because session and OTP cannot be taken back. `end` has a refusal
- * unless the attempt is granted: also a success has one if the user must change the password first.
+ * of the address. `end` has a refusal unless the attempt is granted: also a success has one if the user must change the
+ * password first.
  */
 export async function concludeAttempt(attempt: Attempt, end: AttemptEnd, deps: AuthDeps): Promise<void> {
   await Promise.all([
     writeEnd(attempt, end, deps),
-    end.counts === "success" && warnOnError("address_not_uncounted", uncountAddress(attempt, deps), deps),
+    end.counts === "success" && uncountAddress(attempt, deps),
     attempt.nameThrottle && end.refusal && recordRefusalOnName(attempt.nameThrottle, end.refusal, deps),
   ]);
 }
@@ -163,7 +168,7 @@ export async function withdraw(error: unknown, attempt: Attempt, deps: AuthDeps)
   const nothing = { counts: "nothing" } as const;
   await Promise.all([
     attempt.mayHaveSlot && warnOnError("attempt_not_withdrawn", writeEnd(attempt, nothing, deps), deps),
-    outcome.outcome === "undecided" && warnOnError("address_not_uncounted", uncountAddress(attempt, deps), deps),
+    outcome.outcome === "undecided" && uncountAddress(attempt, deps),
   ]);
   return outcome;
 }

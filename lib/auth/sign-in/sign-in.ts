@@ -100,7 +100,7 @@ export async function signIn(
     }
     const [session] = await Promise.all([
       newSession && deps.sessions.create(user.value, result?.prefix, deps.now(), deps.rules.session),
-      newSession && endSession(newSession.replaces, deps),
+      newSession?.replaces !== undefined && endSession(newSession.replaces, deps),
       concludeAttempt(attempt, { counts: "success" }, deps),
       deps.users.recordLogin(user.value.id, deps.now()),
     ]);
