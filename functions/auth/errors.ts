@@ -2,16 +2,18 @@ import * as z from "zod";
 import type { Fault } from "../../lib/platform/fault.ts";
 import { faultStatus, type Reply, retryAfterHeader } from "../../lib/platform/http/call.ts";
 
-export const errorBody = z
-  .object({
-    error: z.string().describe("What is wrong, for people."),
-    reason: z
-      .literal("password_change_required")
-      .optional()
-      .describe("Of a sign-in whose credentials are right: the user must change the password first."),
-    token: z.string().optional().describe("Only with `reason`: sets the new password, once, within ten minutes."),
-  })
-  .meta({ id: "ErrorResponse" });
+export const errorBody = z.lazy(() =>
+  z
+    .object({
+      error: z.string().describe("What is wrong, for people."),
+      reason: z
+        .literal("password_change_required")
+        .optional()
+        .describe("Of a sign-in whose credentials are right: the user must change the password first."),
+      token: z.string().optional().describe("Only with `reason`: sets the new password, once, within ten minutes."),
+    })
+    .meta({ id: "ErrorResponse" }),
+);
 
 /** Returns the response to a Fault in the Core API, whose callers need a bearer token. */
 export const refuseCore = (fault: Fault): Reply => refuse(fault, { "www-authenticate": "Bearer" });

@@ -32,45 +32,51 @@ const dotWarning =
   "`DELETE …/users/bob/attributes/..` deletes the user bob.";
 
 /** `<id-or-username>` of a path. Throws Fault `not_found` for a segment that cannot name a user. */
-const user = z
-  .string()
-  .transform((segment): UserRef => {
-    const userRef = parseUserReference(segment);
-    if (userRef === undefined) throw noSuchUser();
-    return userRef;
-  })
-  .meta({
-    description:
-      "The user's numeric id, or the username percent-encoded once, with `%` as `%25`. In Azure a username with `%` and " +
-      "two hexadecimal digits is 400 here: use the id.",
-  });
+export const userParam = z.lazy(() =>
+  z
+    .string()
+    .transform((segment): UserRef => {
+      const userRef = parseUserReference(segment);
+      if (userRef === undefined) throw noSuchUser();
+      return userRef;
+    })
+    .meta({
+      description:
+        "The user's numeric id, or the username percent-encoded once, with `%` as `%25`. In Azure a username with `%` and " +
+        "two hexadecimal digits is 400 here: use the id.",
+    }),
+);
 
 /** `<prefix>` of a path. Throws Fault `not_found` for a segment that cannot be a prefix. */
-const prefix = z
-  .string()
-  .transform((segment): string => {
-    const prefix = parsePrefix(segment);
-    if (prefix === undefined) throw noSuchKey();
-    return prefix;
-  })
-  .meta({ description: `The prefix of the otpkey. ${dotWarning}` });
+export const prefixParam = z.lazy(() =>
+  z
+    .string()
+    .transform((segment): string => {
+      const prefix = parsePrefix(segment);
+      if (prefix === undefined) throw noSuchKey();
+      return prefix;
+    })
+    .meta({ description: `The prefix of the otpkey. ${dotWarning}` }),
+);
 
 /** The prefix of an OTP key as a field. */
-export const prefixField = z.string().transform((text, context) => {
-  const prefix = parsePrefix(text);
-  if (prefix !== undefined) return prefix;
-  context.addIssue({ code: "custom", message: `must be 1 to ${prefixMaxLength} letters and digits` });
-  return z.NEVER;
-});
+export const prefixField = z.lazy(() =>
+  z.string().transform((text, context) => {
+    const prefix = parsePrefix(text);
+    if (prefix !== undefined) return prefix;
+    context.addIssue({ code: "custom", message: `must be 1 to ${prefixMaxLength} letters and digits` });
+    return z.NEVER;
+  }),
+);
 
-export const attributeKeyParam = parsed(parseAttributeKey, `The attribute's key. ${dotWarning}`);
+export const attributeKeyParam = z.lazy(() => parsed(parseAttributeKey, `The attribute's key. ${dotWarning}`));
 
 /** The username as a field. */
-export const usernameField = parsed(parseUsername, "A username.");
+export const usernameField = z.lazy(() => parsed(parseUsername, "A username."));
 
-export const userParams = z.object({ user });
-export const keyParams = z.object({ prefix });
-export const userKeyParams = z.object({ user, prefix });
+export const userParams = z.lazy(() => z.object({ user: userParam }));
+export const keyParams = z.lazy(() => z.object({ prefix: prefixParam }));
+export const userKeyParams = z.lazy(() => z.object({ user: userParam, prefix: prefixParam }));
 
 /** What the endpoints of users, and of one user, have in common. */
 export const ofUsers = { access: "caller", tag: "Users" } as const;
@@ -92,17 +98,19 @@ export const optionalText = (description: string) => optionalInput(z.string()).m
 /** Returns a schema of an optional OTP, without white space. */
 export const optionalOtp = (description: string) => optionalInput(z.string().transform(readOtp)).meta({ description });
 
-const flag = z.union([z.boolean(), z.enum(["true", "false"]).transform(text => text === "true")], {
-  error: "must be true or false",
-});
+const flag = z.lazy(() =>
+  z.union([z.boolean(), z.enum(["true", "false"]).transform(text => text === "true")], {
+    error: "must be true or false",
+  }),
+);
 
 /** Returns a schema of an optional boolean, in JSON or as form text. */
 export const optionalFlag = (description: string) =>
   optionalInput(flag).meta({ description, shownAs: { type: "boolean" } });
 
 /** Whether the user must change the password before the next session (A24). */
-export const mustChangeField = optionalFlag(
-  "Whether the user must change the password before the next session; default: false.",
+export const mustChangeField = z.lazy(() =>
+  optionalFlag("Whether the user must change the password before the next session; default: false."),
 );
 
 const integer = (text: RegExp, shownAs: object) =>
@@ -114,7 +122,7 @@ const integer = (text: RegExp, shownAs: object) =>
 export const wholeNumberInput = (shownAs: object) => integer(/^[0-9]{1,16}$/, shownAs);
 
 /** The schema of a whole number that may be negative, in JSON or as form text. */
-export const signedNumber = integer(/^-?[0-9]{1,16}$/, {});
+export const signedNumber = z.lazy(() => integer(/^-?[0-9]{1,16}$/, {}));
 
 const timeAsShown = { type: "string", format: "date-time" };
 
@@ -126,10 +134,10 @@ const optionalTime = (description: string) =>
   z.preprocess(value => value || undefined, timeField.optional()).meta({ description, shownAs: timeAsShown });
 
 /** The time in which OTPs of an OTP key are accepted. */
-export const validityFields = {
+export const validityFields = () => ({
   valid_from: optionalTime("OTPs are accepted from this time on, ISO 8601."),
   valid_until: optionalTime("OTPs are accepted before this time, ISO 8601."),
-};
+});
 
 /** Returns the limits that were given. */
 export const toValidity = (given: {
@@ -137,23 +145,26 @@ export const toValidity = (given: {
   readonly valid_until?: Instant | undefined;
 }): Validity => omitUndefined({ validFrom: given.valid_from, validUntil: given.valid_until });
 
-export const assignment = z.object({
-  otpkey: parsed(parsePrefixOrOtp, "The prefix to assign. An OTP of an existing otpkey is accepted in its place."),
-});
+export const assignment = z.lazy(() =>
+  z.object({
+    otpkey: parsed(parsePrefixOrOtp, "The prefix to assign. An OTP of an existing otpkey is accepted in its place."),
+  }),
+);
 
-export const attribute = z.object({
-  key: parsed(parseAttributeKey, "The attribute's key."),
-  value: parsed(parseAttributeValue, "The attribute's value. It replaces an existing value."),
-});
+export const attribute = z.lazy(() =>
+  z.object({
+    key: parsed(parseAttributeKey, "The attribute's key."),
+    value: parsed(parseAttributeValue, "The attribute's value. It replaces an existing value."),
+  }),
+);
 
 /** The fields of authenticate, all optional (specification section 4); login adds `remember_device`. */
-export const signInCredentials = z
-  .object({
-    username: optionalText("The username. Optional if the deployment identifies users by OTP."),
-    password: optionalText("The password."),
-    otp: optionalOtp("An OTP of one of the user's otpkeys. It is used up."),
-  })
-  .meta({ id: "SignInCredentials" });
+export const signInFields = () => ({
+  username: optionalText("The username. Optional if the deployment identifies users by OTP."),
+  password: optionalText("The password."),
+  otp: optionalOtp("An OTP of one of the user's otpkeys. It is used up."),
+});
+export const signInCredentials = z.lazy(() => z.object(signInFields()).meta({ id: "SignInCredentials" }));
 
 /** The header by which a program presents a device token. Browsers send the cookie. */
 export const deviceHeader = z.object({

@@ -12,30 +12,34 @@ const maxPageSize = 1000;
 const topError = `must be a number from 1 to ${maxPageSize}`;
 
 /** The query parameter `$top` of every list. */
-export const pageSize = z
-  .string()
-  .regex(/^[0-9]{1,16}$/, { error: topError, abort: true })
-  .transform(Number)
-  .refine(value => value >= 1 && value <= maxPageSize, { error: topError })
-  .meta({ shownAs: { type: "integer", minimum: 1, maximum: maxPageSize } })
-  .optional()
-  .describe(`Maximum number of entries, 1 to ${maxPageSize}. Without it the response is the whole list.`);
+export const pageSize = z.lazy(() =>
+  z
+    .string()
+    .regex(/^[0-9]{1,16}$/, { error: topError, abort: true })
+    .transform(Number)
+    .refine(value => value >= 1 && value <= maxPageSize, { error: topError })
+    .meta({ shownAs: { type: "integer", minimum: 1, maximum: maxPageSize } })
+    .optional()
+    .describe(`Maximum number of entries, 1 to ${maxPageSize}. Without it the response is the whole list.`),
+);
 
 /** The problem of a `$skiptoken` that no response contained. */
 export const notFromLink = "must be a value from the link to the next page";
+
+type Query = z.ZodLazy<z.ZodObject>;
 
 /**
  * Returns the query parameters that are not in the schema of the query. Reads them from the URL, so that `__proto__` is
  * an ordinary name.
  */
-export const otherParameters = ({ url }: Call, query: z.ZodObject): readonly (readonly [string, string])[] =>
-  Object.entries(readQuery(url)).filter(([name]) => !Object.hasOwn(query.shape, name));
+export const otherParameters = ({ url }: Call, query: Query): readonly (readonly [string, string])[] =>
+  Object.entries(readQuery(url)).filter(([name]) => !Object.hasOwn(query.unwrap().shape, name));
 
 /** Returns the problem of each of these query parameters: if one were ignored, a complete list would look filtered. */
-export const unknownParameters = (query: z.ZodObject, others: readonly (readonly [string, string])[]): Problem[] =>
+export const unknownParameters = (query: Query, others: readonly (readonly [string, string])[]): Problem[] =>
   others.map(([name]) => ({
     path: name,
-    reason: `is not known: this list accepts ${Object.keys(query.shape).join(", ")}`,
+    reason: `is not known: this list accepts ${Object.keys(query.unwrap().shape).join(", ")}`,
   }));
 
 const notPast = "must not be in the future";

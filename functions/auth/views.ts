@@ -15,43 +15,45 @@ export const noContentAfter = async (change: Promise<unknown>): Promise<Reply> =
   return noContent;
 };
 
-const id = z.int().min(1).describe("Unique number, which never changes.");
-const name = z.string().describe("Unique username.");
-const prefix = z.string().describe("Unique prefix of the OTP key, with which each of its OTPs begins.");
+const id = z.lazy(() => z.int().min(1).describe("Unique number, which never changes."));
+const name = z.lazy(() => z.string().describe("Unique username."));
+const prefix = z.lazy(() => z.string().describe("Unique prefix of the OTP key, with which each of its OTPs begins."));
 const enabled = z.boolean().describe("Whether OTPs of the OTP key are accepted.");
 
 /** Returns the schema of an optional time. */
 const time = (description: string) => z.iso.datetime().optional().describe(description);
 
-export const attributesView = z
-  .record(z.string(), z.string())
-  .meta({ id: "Attributes", description: "Values of attributes by their keys." });
+export const attributesView = z.lazy(() =>
+  z.record(z.string(), z.string()).meta({ id: "Attributes", description: "Values of attributes by their keys." }),
+);
 /** The last refused sign-in (A12). */
-export const lastRefusal = z
-  .object({
-    at: z.iso.datetime(),
-    reason: z
-      .string()
-      .describe(
-        "`wrong_password`, `wrong_code` (of a reset), `wrong_otp`, `no_otp`, `must_change` (all was right), `no_password`, " +
-          "`disabled`, `imported_password_ended` (see `IMPORTED_HASHES_UNTIL`), or `unknown_user`. Without the role " +
-          "`support`, the first five are `wrong_credentials`.",
-      ),
-    otp_outcome: z
-      .string()
-      .optional()
-      .describe(
-        "Why the OTP was wrong: `invalid`, `replayed` (used before), `out_of_step` (the next OTP is accepted), `disabled`, " +
-          "`stopped`, `not_yet_valid` or `expired` (the OTP key), `code_expired` or `code_used_up` (its temporary code), " +
-          "`unknown_key`, `not_assigned` or `valid` (the user does not have the OTP key). Only with `wrong_otp`.",
-      ),
-    otpkey: prefix.optional().describe("Prefix of the OTP key that the wrong OTP belongs to, if there is one."),
-  })
-  .meta({
-    id: "LastRefusal",
-    description:
-      "The last sign-in that was checked and refused. Absent if there was none for a day, or since `unlock`.",
-  });
+export const lastRefusal = z.lazy(() =>
+  z
+    .object({
+      at: z.iso.datetime(),
+      reason: z
+        .string()
+        .describe(
+          "`wrong_password`, `wrong_code` (of a reset), `wrong_otp`, `no_otp`, `must_change` (all was right), `no_password`, " +
+            "`disabled`, `imported_password_ended` (see `IMPORTED_HASHES_UNTIL`), or `unknown_user`. Without the role " +
+            "`support`, the first five are `wrong_credentials`.",
+        ),
+      otp_outcome: z
+        .string()
+        .optional()
+        .describe(
+          "Why the OTP was wrong: `invalid`, `replayed` (used before), `out_of_step` (the next OTP is accepted), `disabled`, " +
+            "`stopped`, `not_yet_valid` or `expired` (the OTP key), `code_expired` or `code_used_up` (its temporary code), " +
+            "`unknown_key`, `not_assigned` or `valid` (the user does not have the OTP key). Only with `wrong_otp`.",
+        ),
+      otpkey: prefix.optional().describe("Prefix of the OTP key that the wrong OTP belongs to, if there is one."),
+    })
+    .meta({
+      id: "LastRefusal",
+      description:
+        "The last sign-in that was checked and refused. Absent if there was none for a day, or since `unlock`.",
+    }),
+);
 /** Reasons that say together whether the password was right. */
 const ofCredentials = new Set(["wrong_password", "wrong_code", "wrong_otp", "no_otp", "must_change"]);
 /**
@@ -65,28 +67,30 @@ export const toLastRefusal = (last: Lock["lastRefusal"], caller: Caller): z.outp
   return omitUndefined({ at, reason, otp_outcome: otpOutcome, otpkey });
 };
 
-export const userSummary = z.object({ id, name }).meta({ id: "UserSummary" });
-export const userView = z
-  .object({
-    attributes: attributesView,
-    otpkeys: z.array(z.string()).describe("Prefixes of the assigned OTP keys."),
-    id,
-    name,
-    enabled: z.boolean().describe("False if the user is disabled: every sign-in is refused."),
-    password: z
-      .object({ imported: z.enum(importedSchemes).describe("How the other server hashed it.") })
-      .optional()
-      .describe("Present until the first sign-in with a password whose hash was imported."),
-    last_login: time("Time of the last sign-in that was granted. Absent if there was none."),
-    last_refusal: lastRefusal.optional(),
-    locked_until: time("Time until which every sign-in with the username is refused. Absent if none is."),
-    must_change: z
-      .literal(true)
-      .optional()
-      .describe("Present if the user must change the password before the next session."),
-    code_valid_until: time("Time until which the one-time code of a reset is accepted. Absent if there is none."),
-  })
-  .meta({ id: "User" });
+export const userSummary = z.lazy(() => z.object({ id, name }).meta({ id: "UserSummary" }));
+export const userView = z.lazy(() =>
+  z
+    .object({
+      attributes: attributesView,
+      otpkeys: z.array(z.string()).describe("Prefixes of the assigned OTP keys."),
+      id,
+      name,
+      enabled: z.boolean().describe("False if the user is disabled: every sign-in is refused."),
+      password: z
+        .object({ imported: z.enum(importedSchemes).describe("How the other server hashed it.") })
+        .optional()
+        .describe("Present until the first sign-in with a password whose hash was imported."),
+      last_login: time("Time of the last sign-in that was granted. Absent if there was none."),
+      last_refusal: lastRefusal.optional(),
+      locked_until: time("Time until which every sign-in with the username is refused. Absent if none is."),
+      must_change: z
+        .literal(true)
+        .optional()
+        .describe("Present if the user must change the password before the next session."),
+      code_valid_until: time("Time until which the one-time code of a reset is accepted. Absent if there is none."),
+    })
+    .meta({ id: "User" }),
+);
 
 /** Who sees a view, and when. */
 interface Viewer {
@@ -115,39 +119,41 @@ export const toUserView = (
   }),
 });
 
-export const otpkeyView = z
-  .object({
-    attributes: attributesView,
-    prefix,
-    enabled,
-    id,
-    users: z
-      .array(userSummary)
-      .optional()
-      .describe("Users who have the otpkey, at most ten; `GET /users?otpkey=` lists all. Absent if there is none."),
-    stopped: z
-      .literal(true)
-      .optional()
-      .describe("Present if wrong OTPs stopped the otpkey. Enabling it again starts it."),
-    stopped_since: time("Time at which the otpkey was stopped. Absent if it is not stopped."),
-    failures: z
-      .int()
-      .min(1)
-      .optional()
-      .describe("Number of wrong OTPs since the last valid one. Absent if 0, and without the role `support`."),
-    last_used: time("Time of the last valid OTP. Absent if there was none."),
-    valid_from: time("OTPs are accepted from this time on. Absent if there is no such limit."),
-    valid_until: time("OTPs are accepted before this time. Absent if there is no such limit."),
-    temporary_code: z
-      .object({ uses_left: z.int().min(0), valid_until: z.iso.datetime() })
-      .optional()
-      .describe(
-        "Present if a temporary code was issued for the otpkey, also after its expiry, with `uses_left` 0. Enabling " +
-          "the otpkey removes it.",
-      ),
-  })
-  .meta({ id: "OtpKey" });
-export const otpkeySummary = z.object({ id, prefix, enabled }).meta({ id: "OtpKeySummary" });
+export const otpkeyView = z.lazy(() =>
+  z
+    .object({
+      attributes: attributesView,
+      prefix,
+      enabled,
+      id,
+      users: z
+        .array(userSummary)
+        .optional()
+        .describe("Users who have the otpkey, at most ten; `GET /users?otpkey=` lists all. Absent if there is none."),
+      stopped: z
+        .literal(true)
+        .optional()
+        .describe("Present if wrong OTPs stopped the otpkey. Enabling it again starts it."),
+      stopped_since: time("Time at which the otpkey was stopped. Absent if it is not stopped."),
+      failures: z
+        .int()
+        .min(1)
+        .optional()
+        .describe("Number of wrong OTPs since the last valid one. Absent if 0, and without the role `support`."),
+      last_used: time("Time of the last valid OTP. Absent if there was none."),
+      valid_from: time("OTPs are accepted from this time on. Absent if there is no such limit."),
+      valid_until: time("OTPs are accepted before this time. Absent if there is no such limit."),
+      temporary_code: z
+        .object({ uses_left: z.int().min(0), valid_until: z.iso.datetime() })
+        .optional()
+        .describe(
+          "Present if a temporary code was issued for the otpkey, also after its expiry, with `uses_left` 0. Enabling " +
+            "the otpkey removes it.",
+        ),
+    })
+    .meta({ id: "OtpKey" }),
+);
+export const otpkeySummary = z.lazy(() => z.object({ id, prefix, enabled }).meta({ id: "OtpKeySummary" }));
 
 /**
  * Returns the view of an OTP key as a caller may see it (specification section 4). Wrong OTPs count only after the

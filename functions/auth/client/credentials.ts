@@ -49,18 +49,20 @@ const passwordEndpoint = endpoint({
     "login was answered with `password_change_required`, with the `token` of that answer. Each works once. No session " +
     "is created: sign in with the new password.",
   headers: deviceHeader,
-  body: z
-    .object({
-      newpass: z.string().describe("The new password."),
-      oldpass: optionalText("The current password."),
-      otp: optionalOtp("An unused OTP, if a login of the user needs one."),
-      code: optionalText("The one-time code of a reset, in place of session and current password."),
-      username: optionalText("The username; required with `code`."),
-      token: optionalText("The token of `password_change_required`, in place of session, current password and OTP."),
-    })
-    .superRefine(({ code, username }, context) => {
-      if (code && !username) context.addIssue({ code: "custom", path: ["username"], message: "is required" });
-    }),
+  body: z.lazy(() =>
+    z
+      .object({
+        newpass: z.string().describe("The new password."),
+        oldpass: optionalText("The current password."),
+        otp: optionalOtp("An unused OTP, if a login of the user needs one."),
+        code: optionalText("The one-time code of a reset, in place of session and current password."),
+        username: optionalText("The username; required with `code`."),
+        token: optionalText("The token of `password_change_required`, in place of session, current password and OTP."),
+      })
+      .superRefine(({ code, username }, context) => {
+        if (code && !username) context.addIssue({ code: "custom", path: ["username"], message: "is required" });
+      }),
+  ),
   answers: { 200: { description: "Changed.", schema: z.literal(true) } },
   refusals: ["throttled"],
   handle: async (
@@ -102,14 +104,18 @@ export const assignOwnOtpkey = endpoint({
     "Assigns the otpkey of the OTP to the user of the session, if it is assigned to no user. Requires the user's " +
     "password. Wrong credentials count toward the wait for the username. Responds 403 unless the deployment allows " +
     "it (`AUTH_SELF_ASSIGN`).",
-  body: z.object({
-    password: z.string().min(1).describe("The user's password."),
-    otp: z.string().min(1).transform(readOtp).describe("An unused OTP of the otpkey."),
-  }),
+  body: z.lazy(() =>
+    z.object({
+      password: z.string().min(1).describe("The user's password."),
+      otp: z.string().min(1).transform(readOtp).describe("An unused OTP of the otpkey."),
+    }),
+  ),
   answers: {
     200: {
       description: "The otpkey is assigned.",
-      schema: z.object({ prefix: z.string().describe("Prefix of the otpkey.") }).meta({ id: "AssignedOtpKey" }),
+      schema: z.lazy(() =>
+        z.object({ prefix: z.string().describe("Prefix of the otpkey.") }).meta({ id: "AssignedOtpKey" }),
+      ),
     },
   },
   refusals: ["throttled", "conflict"],

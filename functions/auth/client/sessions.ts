@@ -6,14 +6,14 @@ import { ok } from "../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import type { Instant } from "../../../lib/platform/time.ts";
 import type { AuthContext } from "../context.ts";
-import { deviceHeader, optionalFlag, signInCredentials } from "../inputs.ts";
+import { deviceHeader, optionalFlag, signInFields } from "../inputs.ts";
 
 /** The fields of login. */
-const loginFields = signInCredentials
-  .extend({
-    remember_device: optionalFlag("Whether to return a device token. Default: false."),
-  })
-  .meta({ id: "LoginFields" });
+const loginFields = z.lazy(() =>
+  z
+    .object({ ...signInFields(), remember_device: optionalFlag("Whether to return a device token. Default: false.") })
+    .meta({ id: "LoginFields" }),
+);
 
 /**
  * Signs in and creates a session. Ends the session that the request carries, if any (specification sections 3 and 4).
@@ -38,12 +38,14 @@ export const login = endpoint({
     200: {
       description: "The session. The response also sets it as a cookie.",
       headers: ["set-cookie"],
-      schema: z
-        .object({
-          session: z.string().describe("The session, for `X-Service-Session`."),
-          device: z.string().optional().describe("The device token, if `remember_device` is true."),
-        })
-        .meta({ id: "Session" }),
+      schema: z.lazy(() =>
+        z
+          .object({
+            session: z.string().describe("The session, for `X-Service-Session`."),
+            device: z.string().optional().describe("The device token, if `remember_device` is true."),
+          })
+          .meta({ id: "Session" }),
+      ),
     },
   },
   refusals: ["unauthenticated", "throttled"],
@@ -67,15 +69,17 @@ export const login = endpoint({
   },
 });
 
-const statusBody = z
-  .object({
-    username: z.string().describe("The username as it was created."),
-    user_id: z.int().min(1).describe("The numeric id of the user."),
-    prefix: z.string().nullable().describe("Prefix of the otpkey whose OTP was used at the login, or null."),
-    _accessed_time: z.number().describe("Time of this request in Unix seconds."),
-    _creation_time: z.number().describe("Time of the login in Unix seconds."),
-  })
-  .meta({ id: "SessionStatus" });
+const statusBody = z.lazy(() =>
+  z
+    .object({
+      username: z.string().describe("The username as it was created."),
+      user_id: z.int().min(1).describe("The numeric id of the user."),
+      prefix: z.string().nullable().describe("Prefix of the otpkey whose OTP was used at the login, or null."),
+      _accessed_time: z.number().describe("Time of this request in Unix seconds."),
+      _creation_time: z.number().describe("Time of the login in Unix seconds."),
+    })
+    .meta({ id: "SessionStatus" }),
+);
 
 /** Returns Unix seconds with a fraction. */
 const unixSeconds = (time: Instant): number => Date.parse(time) / 1000;

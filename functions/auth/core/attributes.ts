@@ -5,7 +5,15 @@ import { Fault, invalidRequest } from "../../../lib/platform/fault.ts";
 import { noContent, ok } from "../../../lib/platform/http/call.ts";
 import { endpoint, type RoleEndpoint, type Route } from "../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../context.ts";
-import { attribute, attributeKeyParam, keyParams, userKeyParams, userParams } from "../inputs.ts";
+import {
+  attribute,
+  attributeKeyParam,
+  keyParams,
+  prefixParam,
+  userKeyParams,
+  userParam,
+  userParams,
+} from "../inputs.ts";
 import { attributesView } from "../views.ts";
 
 const key = { key: attributeKeyParam };
@@ -15,17 +23,22 @@ const key = { key: attributeKeyParam };
  * section 4, A17).
  */
 const owners = {
-  User: { noun: "a user", params: userParams, withKey: userParams.extend(key), bases: ["users/{user}/attributes"] },
+  User: {
+    noun: "a user",
+    params: userParams,
+    withKey: z.lazy(() => z.object({ user: userParam, ...key })),
+    bases: ["users/{user}/attributes"],
+  },
   Otpkey: {
     noun: "an OTP key",
     params: keyParams,
-    withKey: keyParams.extend(key),
+    withKey: z.lazy(() => z.object({ prefix: prefixParam, ...key })),
     bases: ["otpkeys/{prefix}/attributes"],
   },
   UserOtpkey: {
     noun: "an OTP key of a user",
     params: userKeyParams,
-    withKey: userKeyParams.extend(key),
+    withKey: z.lazy(() => z.object({ user: userParam, prefix: prefixParam, ...key })),
     bases: ["users/{user}/otpkeys/{prefix}/attributes", "user/{user}/otpkeys/{prefix}/attributes"],
   },
 } as const;

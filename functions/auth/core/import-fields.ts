@@ -16,46 +16,51 @@ import {
   wholeNumberInput,
 } from "../inputs.ts";
 
-const hex = z
-  .string()
-  .regex(/^([0-9A-Fa-f]{2})+$/, { error: "must be in hex" })
-  .transform(text => new Uint8Array(Buffer.from(text, "hex")));
+const hex = z.lazy(() =>
+  z
+    .string()
+    .regex(/^([0-9A-Fa-f]{2})+$/, { error: "must be in hex" })
+    .transform(text => new Uint8Array(Buffer.from(text, "hex"))),
+);
 /** More than the longest secret needs in any notation. */
 const base32MaxLength = 400;
 
-const base32 = z
-  .string()
-  .max(base32MaxLength)
-  .transform((text, context) => {
-    const bytes = base32ToBytes(text);
-    if (bytes !== undefined) return bytes;
-    context.addIssue({ code: "custom", message: "must be in Base32" });
-    return z.NEVER;
-  });
+const base32 = z.lazy(() =>
+  z
+    .string()
+    .max(base32MaxLength)
+    .transform((text, context) => {
+      const bytes = base32ToBytes(text);
+      if (bytes !== undefined) return bytes;
+      context.addIssue({ code: "custom", message: "must be in Base32" });
+      return z.NEVER;
+    }),
+);
 
-const fields = z.object({
-  prefix: prefixField.describe("The prefix of the otpkey."),
-  kind: optionalInput(z.enum(otpKindNames)).describe("Kind of the otpkey. Absent: an otpkey without a secret."),
-  secret: optionalInput(hex).describe("Secret in hex."),
-  secret_base32: optionalInput(base32).describe("Secret of an OATH kind in Base32, instead of `secret`."),
-  private_id: optionalInput(hex).describe("Private id of kind `yubico` in hex."),
-  digits: optionalInput(wholeNumberInput({ enum: [6, 7, 8] })).describe(
-    "Length of the codes of an OATH kind: 6 (default), 7 or 8.",
-  ),
-  period: optionalInput(wholeNumberInput({ enum: [30, 60] })).describe(
-    "Length of a time step of kind `totp`: 30 (default) or 60 seconds.",
-  ),
-  algorithm: optionalInput(z.enum(totpAlgorithms)).describe("Hash function of kind `totp`; default: `SHA1`."),
-  counter: optionalInput(wholeNumberInput({ minimum: 0 })).describe("Smallest counter that is accepted; default: 0."),
-  drift: optionalInput(signedNumber).describe(
-    "Number of time steps by which the clock of a `totp` otpkey is ahead, negative if it is behind; default: 0.",
-  ),
-  ...validityFields,
-  username: optionalInput(usernameField).describe("Name of an existing user to whom the otpkey is assigned."),
-  replace: optionalFlag(
-    "Whether to replace another secret, or to set counter and drift of the same one; default: false.",
-  ),
-});
+const fields = () =>
+  z.object({
+    prefix: prefixField.describe("The prefix of the otpkey."),
+    kind: optionalInput(z.enum(otpKindNames)).describe("Kind of the otpkey. Absent: an otpkey without a secret."),
+    secret: optionalInput(hex).describe("Secret in hex."),
+    secret_base32: optionalInput(base32).describe("Secret of an OATH kind in Base32, instead of `secret`."),
+    private_id: optionalInput(hex).describe("Private id of kind `yubico` in hex."),
+    digits: optionalInput(wholeNumberInput({ enum: [6, 7, 8] })).describe(
+      "Length of the codes of an OATH kind: 6 (default), 7 or 8.",
+    ),
+    period: optionalInput(wholeNumberInput({ enum: [30, 60] })).describe(
+      "Length of a time step of kind `totp`: 30 (default) or 60 seconds.",
+    ),
+    algorithm: optionalInput(z.enum(totpAlgorithms)).describe("Hash function of kind `totp`; default: `SHA1`."),
+    counter: optionalInput(wholeNumberInput({ minimum: 0 })).describe("Smallest counter that is accepted; default: 0."),
+    drift: optionalInput(signedNumber).describe(
+      "Number of time steps by which the clock of a `totp` otpkey is ahead, negative if it is behind; default: 0.",
+    ),
+    ...validityFields(),
+    username: optionalInput(usernameField).describe("Name of an existing user to whom the otpkey is assigned."),
+    replace: optionalFlag(
+      "Whether to replace another secret, or to set counter and drift of the same one; default: false.",
+    ),
+  });
 
 /** The id of the schema of an OTP key to import. */
 export const importFieldsId = "OtpKeyImport";
@@ -64,22 +69,24 @@ export const importFieldsId = "OtpKeyImport";
  * An OTP key to import. Checks which fields are allowed together, and what the kind allows. Fields that cannot be
  * parsed are left out of these checks, so that all problems are reported together.
  */
-export const importFields = fields
-  .superRefine(
-    (given, context) => {
-      const isRefused = (name: string) => context.issues.some(({ path }) => path?.[0] === name);
-      const readable = Object.fromEntries(Object.entries(given).filter(([name]) => !isRefused(name)));
-      for (const { path, reason } of [...combinationProblems(given), ...importProblems(toDraft(readable))]) {
-        // Both fields are the secret, which is then not missing.
-        const isKnown = isRefused(path) || (path === "secret" && isRefused("secret_base32"));
-        if (!isKnown) context.addIssue({ code: "custom", path: [path], message: reason });
-      }
-    },
-    { when: ({ value }) => typeof value === "object" && value !== null },
-  )
-  .meta({ id: importFieldsId });
+export const importFields = z.lazy(() =>
+  fields()
+    .superRefine(
+      (given, context) => {
+        const isRefused = (name: string) => context.issues.some(({ path }) => path?.[0] === name);
+        const readable = Object.fromEntries(Object.entries(given).filter(([name]) => !isRefused(name)));
+        for (const { path, reason } of [...combinationProblems(given), ...importProblems(toDraft(readable))]) {
+          // Both fields are the secret, which is then not missing.
+          const isKnown = isRefused(path) || (path === "secret" && isRefused("secret_base32"));
+          if (!isKnown) context.addIssue({ code: "custom", path: [path], message: reason });
+        }
+      },
+      { when: ({ value }) => typeof value === "object" && value !== null },
+    )
+    .meta({ id: importFieldsId }),
+);
 
-type ImportFields = z.output<typeof fields>;
+type ImportFields = z.output<ReturnType<typeof fields>>;
 
 /** Returns the problems of fields that are not allowed together, or without another one. */
 function combinationProblems(given: ImportFields): readonly Problem[] {

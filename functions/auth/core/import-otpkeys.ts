@@ -47,22 +47,29 @@ export const importOtpkey = endpoint({
 /** Each OTP key is a write of its own, so the number bounds the duration of a call (A10). */
 const maxKeys = 100;
 
-const element = z.unknown().meta({ shownAs: { $ref: `#/components/schemas/${importFieldsId}` } });
-const body = z.object({
-  // The elements are parsed one by one, after their number was checked.
-  otpkeys: z.array(element).min(1).max(maxKeys).describe("The OTP keys, each with the fields of `POST /otpkeys`."),
-});
+const body = z.lazy(() =>
+  z.object({
+    // The elements are parsed one by one, after their number was checked.
+    otpkeys: z
+      .array(z.unknown().meta({ shownAs: { $ref: `#/components/schemas/${importFieldsId}` } }))
+      .min(1)
+      .max(maxKeys)
+      .describe("The OTP keys, each with the fields of `POST /otpkeys`."),
+  }),
+);
 
-const result = z
-  .object({
-    index: z.int().min(0).describe("Position of the OTP key in `otpkeys`, from 0."),
-    prefix: z.string().optional().describe("The prefix of the OTP key. Absent if it cannot be read."),
-    status: z
-      .union([200, 201, 400, 403, 409, 500].map(status => z.literal(status)))
-      .describe("The status with which `POST /otpkeys` would have answered."),
-    ...outcomeFields(),
-  })
-  .meta({ id: "OtpKeyImportResult" });
+const result = z.lazy(() =>
+  z
+    .object({
+      index: z.int().min(0).describe("Position of the OTP key in `otpkeys`, from 0."),
+      prefix: z.string().optional().describe("The prefix of the OTP key. Absent if it cannot be read."),
+      status: z
+        .union([200, 201, 400, 403, 409, 500].map(status => z.literal(status)))
+        .describe("The status with which `POST /otpkeys` would have answered."),
+      ...outcomeFields(),
+    })
+    .meta({ id: "OtpKeyImportResult" }),
+);
 
 export const importOtpkeys = endpoint({
   ...ofKeys,
@@ -80,7 +87,7 @@ export const importOtpkeys = endpoint({
   answers: {
     200: {
       description: "The result of each OTP key.",
-      schema: z.object({ results: z.array(result) }).meta({ id: "OtpKeyImportResults" }),
+      schema: z.lazy(() => z.object({ results: z.array(result) }).meta({ id: "OtpKeyImportResults" })),
     },
   },
   handle: async ({ body: { otpkeys } }, context: AuthContext, { caller }) => {

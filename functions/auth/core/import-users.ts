@@ -88,11 +88,15 @@ const fields = z.lazy(() =>
 );
 
 // The second one is for the OpenAPI document only.
-const element = z.union([z.unknown(), fields]).meta({ shownAs: { $ref: "#/components/schemas/UserImport" } });
-const body = z.object({
-  // The elements are parsed one by one, after their number was checked.
-  users: z.array(element).min(1).max(maxUsers).describe("The users."),
-});
+const element = z.lazy(() =>
+  z.union([z.unknown(), fields]).meta({ shownAs: { $ref: "#/components/schemas/UserImport" } }),
+);
+const body = z.lazy(() =>
+  z.object({
+    // The elements are parsed one by one, after their number was checked.
+    users: z.array(element).min(1).max(maxUsers).describe("The users."),
+  }),
+);
 
 const result = z.lazy(() =>
   z
@@ -123,7 +127,7 @@ export const importUsers = endpoint({
   answers: {
     200: {
       description: "The result of each user.",
-      schema: z.object({ results: z.array(result) }).meta({ id: "UserImportResults" }),
+      schema: z.lazy(() => z.object({ results: z.array(result) }).meta({ id: "UserImportResults" })),
     },
   },
   handle: async ({ body: { users } }, context: AuthContext) => {

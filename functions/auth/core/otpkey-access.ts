@@ -29,7 +29,9 @@ export const enableOtpkey = endpoint({
   handle: ({ params }, context: AuthContext) => noContentAfter(access.setKeyEnabled(params.prefix, true, context)),
 });
 
-const endSessionsField = optionalFlag("Whether to end the sessions that were opened with the otpkey; default: false.");
+const endSessionsField = z.lazy(() =>
+  optionalFlag("Whether to end the sessions that were opened with the otpkey; default: false."),
+);
 
 export const disableOtpkey = endpoint({
   ...ofKey,
@@ -57,7 +59,7 @@ export const setValidity = endpoint({
   description:
     "OTPs are accepted from `valid_from` on and before `valid_until`. A limit that is not given is removed. OTPs at " +
     "another time are refused and used up, and the user still needs an OTP to sign in.",
-  body: z.object(validityFields),
+  body: z.lazy(() => z.object(validityFields())),
   answers: { 204: { description: "Done." } },
   check: fields => access.validityProblems(toValidity(fields)),
   handle: ({ params, body }, context: AuthContext) =>
@@ -66,13 +68,15 @@ export const setValidity = endpoint({
 
 const maxUses = 100;
 
-const issued = z
-  .object({
-    code: z.string().describe("What the user types in place of an OTP. It is shown only once."),
-    uses: z.int().min(1).describe("How often the code is accepted."),
-    valid_until: z.iso.datetime().describe("The code is accepted before this time."),
-  })
-  .meta({ id: "TemporaryCode" });
+const issued = z.lazy(() =>
+  z
+    .object({
+      code: z.string().describe("What the user types in place of an OTP. It is shown only once."),
+      uses: z.int().min(1).describe("How often the code is accepted."),
+      valid_until: z.iso.datetime().describe("The code is accepted before this time."),
+    })
+    .meta({ id: "TemporaryCode" }),
+);
 
 export const issueTemporaryCode = endpoint({
   ...ofKey,
@@ -86,17 +90,19 @@ export const issueTemporaryCode = endpoint({
     "response; the service keeps a hash. Until the OTP key is enabled again, its users need an OTP, also after the " +
     "code has expired. Enabling the OTP key revokes the code. Where `AUTH_ALLOW_EMPTY_PASSWORD` is true, the call needs " +
     "the role `admin`, because the code can be the only factor of a user.",
-  body: z.object({
-    uses: optionalInput(
-      wholeNumberInput({ minimum: 1, maximum: maxUses }).refine(value => value >= 1 && value <= maxUses, {
-        error: `must be a whole number from 1 to ${maxUses}`,
-      }),
-    ).describe(`How often the code is accepted, 1 to ${maxUses}; default: 1.`),
-    valid_until: requiredTime(
-      "The code is accepted before this time, ISO 8601; at most 31 days away, and within the validity of the otpkey.",
-    ),
-    end_sessions: endSessionsField,
-  }),
+  body: z.lazy(() =>
+    z.object({
+      uses: optionalInput(
+        wholeNumberInput({ minimum: 1, maximum: maxUses }).refine(value => value >= 1 && value <= maxUses, {
+          error: `must be a whole number from 1 to ${maxUses}`,
+        }),
+      ).describe(`How often the code is accepted, 1 to ${maxUses}; default: 1.`),
+      valid_until: requiredTime(
+        "The code is accepted before this time, ISO 8601; at most 31 days away, and within the validity of the otpkey.",
+      ),
+      end_sessions: endSessionsField,
+    }),
+  ),
   answers: { 201: { description: "The code.", schema: issued } },
   check: ({ valid_until: validUntil }, { now }: AuthContext) => access.codeTimeProblems(validUntil, now()),
   handle: async ({ params: { prefix }, body }, context: AuthContext, { caller }) => {

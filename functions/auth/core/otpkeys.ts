@@ -122,26 +122,28 @@ export const deleteOtpkey = endpoint({
   handle: ({ params: { prefix } }, context: AuthContext) => noContentAfter(manage.deleteKey(prefix, context)),
 });
 
-const query = z.object({
-  $top: pageSize,
-  $skiptoken: z
-    .string()
-    .refine(text => isPrefix(text), { error: notFromLink })
-    .optional()
-    .describe("Start of the page, from the link to it."),
-  enabled: optionalFlag("Only enabled otpkeys, or only disabled ones."),
-  stopped: optionalFlag("Only otpkeys that wrong OTPs stopped, or only others."),
-  assigned: optionalFlag(
-    "Only otpkeys that a user has, or only those that no user has. An assignment that failed half-way counts for an hour.",
-  ),
-  $prefix: z
-    .string()
-    .transform(text => parsePrefix(text) ?? "")
-    .refine(text => text !== "", { error: `must be 1 to ${prefixMaxLength} letters and digits` })
-    .optional()
-    .describe("Only otpkeys whose prefix begins with this text."),
-  unused_since: pastTime("Only otpkeys that were created before this time and have had no valid OTP since."),
-});
+const query = z.lazy(() =>
+  z.object({
+    $top: pageSize,
+    $skiptoken: z
+      .string()
+      .refine(text => isPrefix(text), { error: notFromLink })
+      .optional()
+      .describe("Start of the page, from the link to it."),
+    enabled: optionalFlag("Only enabled otpkeys, or only disabled ones."),
+    stopped: optionalFlag("Only otpkeys that wrong OTPs stopped, or only others."),
+    assigned: optionalFlag(
+      "Only otpkeys that a user has, or only those that no user has. An assignment that failed half-way counts for an hour.",
+    ),
+    $prefix: z
+      .string()
+      .transform(text => parsePrefix(text) ?? "")
+      .refine(text => text !== "", { error: `must be 1 to ${prefixMaxLength} letters and digits` })
+      .optional()
+      .describe("Only otpkeys whose prefix begins with this text."),
+    unused_since: pastTime("Only otpkeys that were created before this time and have had no valid OTP since."),
+  }),
+);
 
 export const listOtpkeys = endpoint({
   ...ofKeys,

@@ -10,12 +10,14 @@ import type { AuthContext } from "../context.ts";
 import { mustChangeField, ofUser, optionalFlag, optionalOtp, optionalText } from "../inputs.ts";
 import { lastRefusal, noContentAfter, toLastRefusal } from "../views.ts";
 
-const issued = z
-  .object({
-    code: z.string().describe("What the user types in place of the old password. It is shown only once."),
-    valid_until: z.iso.datetime().describe("The code is accepted before this time."),
-  })
-  .meta({ id: "PasswordCode" });
+const issued = z.lazy(() =>
+  z
+    .object({
+      code: z.string().describe("What the user types in place of the old password. It is shown only once."),
+      valid_until: z.iso.datetime().describe("The code is accepted before this time."),
+    })
+    .meta({ id: "PasswordCode" }),
+);
 
 export const resetPassword = endpoint({
   ...ofUser,
@@ -29,14 +31,16 @@ export const resetPassword = endpoint({
     "which the user sets a password that no one else knows: `POST /client/password` with `username`, `code` and " +
     "`newpass`, and an OTP where a sign-in needs one. The code is accepted once, for an hour and five tries. Another " +
     "reset replaces it; disabling or deleting the user ends it. The service keeps a keyed hash.",
-  body: z.object({
-    password: z
-      .string()
-      .optional()
-      .meta({ description: "The new password. An empty one means no password. Required without `issue_code`." }),
-    must_change: mustChangeField,
-    issue_code: optionalFlag("Whether to issue a one-time code in place of a password; default: false."),
-  }),
+  body: z.lazy(() =>
+    z.object({
+      password: z
+        .string()
+        .optional()
+        .meta({ description: "The new password. An empty one means no password. Required without `issue_code`." }),
+      must_change: mustChangeField,
+      issue_code: optionalFlag("Whether to issue a one-time code in place of a password; default: false."),
+    }),
+  ),
   check: async ({ password, must_change: mustChange, issue_code }, { rules }: AuthContext) => {
     const refused = (path: string) => ({ path, reason: "must be absent with issue_code" });
     if (issue_code)
@@ -66,11 +70,13 @@ export const validateUser = endpoint({
   description:
     "Reports separately whether the password and the OTP belong to the user. A valid OTP is used up. No session " +
     "is created, and failed checks are not counted against the user. Does not tell whether the user is disabled.",
-  body: z.object({ password: optionalText("A password."), otp: optionalOtp("An OTP. It is used up.") }),
+  body: z.lazy(() => z.object({ password: optionalText("A password."), otp: optionalOtp("An OTP. It is used up.") })),
   answers: {
     200: {
       description: "The result for each; false for one that was not given.",
-      schema: z.object({ valid_password: z.boolean(), valid_otp: z.boolean() }).meta({ id: "ValidationResult" }),
+      schema: z.lazy(() =>
+        z.object({ valid_password: z.boolean(), valid_otp: z.boolean() }).meta({ id: "ValidationResult" }),
+      ),
     },
   },
   handle: async ({ params, body }, context: AuthContext) => {
@@ -113,14 +119,16 @@ export const endSessions = endpoint({
   handle: ({ params }, context: AuthContext) => noContentAfter(access.endSessions(params.user, context)),
 });
 
-const lock = z
-  .object({
-    failures: z.int().min(0).describe("Number of failed sign-ins since the last successful one."),
-    locked_until: z.iso.datetime().nullable().describe("Time until which every sign-in is refused, or null."),
-    running_attempts: z.int().min(0).describe("Number of sign-ins that have not ended."),
-    last_refusal: lastRefusal.optional(),
-  })
-  .meta({ id: "Lock" });
+const lock = z.lazy(() =>
+  z
+    .object({
+      failures: z.int().min(0).describe("Number of failed sign-ins since the last successful one."),
+      locked_until: z.iso.datetime().nullable().describe("Time until which every sign-in is refused, or null."),
+      running_attempts: z.int().min(0).describe("Number of sign-ins that have not ended."),
+      last_refusal: lastRefusal.optional(),
+    })
+    .meta({ id: "Lock" }),
+);
 
 export const getLock = endpoint({
   ...ofUser,

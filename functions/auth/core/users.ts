@@ -20,14 +20,16 @@ import {
 } from "../paging.ts";
 import { noContentAfter, toUserView, userSummary, userView } from "../views.ts";
 
-const body = z.object({
-  username: parsed(
-    parseUsername,
-    "Unique, ignoring case. Must not contain `/`, `\\`, `?`, `#`, `%2F`, or `%80` to `%FF`.",
-  ),
-  password: z.string().meta({ description: "The password. An empty one means no password." }),
-  must_change: mustChangeField,
-});
+const body = z.lazy(() =>
+  z.object({
+    username: parsed(
+      parseUsername,
+      "Unique, ignoring case. Must not contain `/`, `\\`, `?`, `#`, `%2F`, or `%80` to `%FF`.",
+    ),
+    password: z.string().meta({ description: "The password. An empty one means no password." }),
+    must_change: mustChangeField,
+  }),
+);
 
 export const createUser = endpoint({
   ...ofUsers,
@@ -53,13 +55,15 @@ export const createUser = endpoint({
 });
 
 /** Beginning of usernames. Not trimmed at the end, because names can contain spaces. */
-const namePrefix = z
-  .string()
-  .transform(text => text.trimStart())
-  .refine(text => text !== "", { error: "must not be empty" })
-  .refine(text => !isTooLongToNormalize(text, usernameMaxCodePoints), {
-    error: `must have at most ${usernameMaxCodePoints} characters`,
-  });
+const namePrefix = z.lazy(() =>
+  z
+    .string()
+    .transform(text => text.trimStart())
+    .refine(text => text !== "", { error: "must not be empty" })
+    .refine(text => !isTooLongToNormalize(text, usernameMaxCodePoints), {
+      error: `must have at most ${usernameMaxCodePoints} characters`,
+    }),
+);
 
 const isNamePosition = (text: string): boolean => /^[0-9a-f]{2,480}-[0-9]{16}$/.test(text);
 
@@ -68,22 +72,24 @@ const isId = (text: string): boolean =>
 
 const isAttributeKey = (text: string): boolean => parseAttributeKey(text).ok;
 
-const query = z
-  .object({
-    otpkey: z.string().optional().describe("Prefix of an assigned otpkey."),
-    $top: pageSize,
-    $skiptoken: z.string().optional().describe("Start of the page, from the link to it."),
-    $prefix: namePrefix.optional().meta({
-      description: "Beginning of the username, ignoring case. The list is then sorted by name.",
-    }),
-    $enabled: optionalFlag("Only users who are enabled, or only disabled ones."),
-    $password: z
-      .literal("imported")
-      .optional()
-      .describe("`imported`: only users who have not signed in with their password since its hash was imported."),
-    $unused_since: pastTime("Only users who were created before this time and have not signed in since."),
-  })
-  .describe("Every other parameter is an attribute's key with its value.");
+const query = z.lazy(() =>
+  z
+    .object({
+      otpkey: z.string().optional().describe("Prefix of an assigned otpkey."),
+      $top: pageSize,
+      $skiptoken: z.string().optional().describe("Start of the page, from the link to it."),
+      $prefix: namePrefix.optional().meta({
+        description: "Beginning of the username, ignoring case. The list is then sorted by name.",
+      }),
+      $enabled: optionalFlag("Only users who are enabled, or only disabled ones."),
+      $password: z
+        .literal("imported")
+        .optional()
+        .describe("`imported`: only users who have not signed in with their password since its hash was imported."),
+      $unused_since: pastTime("Only users who were created before this time and have not signed in since."),
+    })
+    .describe("Every other parameter is an attribute's key with its value."),
+);
 
 export const listUsers = endpoint({
   ...ofUsers,

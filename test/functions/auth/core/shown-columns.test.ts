@@ -17,8 +17,8 @@ async function fill(table: string, partitionKey: string, rowKey: string, columns
   await rows.merge({ partitionKey, rowKey, ...columns }, row?.etag ?? "");
 }
 
-const fieldsOf = ({ shape }: { readonly shape: object }, ...others: readonly string[]) =>
-  Object.keys(shape)
+const fieldsOf = (view: { unwrap(): { readonly shape: object } }, ...others: readonly string[]) =>
+  Object.keys(view.unwrap().shape)
     .filter(name => !others.includes(name))
     .sort();
 const shownIn = (body: unknown) => Object.keys(body as object).sort();
