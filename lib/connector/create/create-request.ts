@@ -7,6 +7,7 @@ import { type Claim, fingerprintOf, scopeOf } from "../model/idempotency.ts";
 import type { Intervals } from "../model/intervals.ts";
 import type { RequestValues } from "../model/loaded-request.ts";
 import { hasPinMail, isOnSite } from "../model/security-key.ts";
+import type { EncryptedRequests } from "../peers/exchange-messages.ts";
 import type { OptionsResponses } from "../recovery/compensate.ts";
 import { abortCreate } from "./abort-create.ts";
 import { checkRequest, requireReplacedKey } from "./check-request.ts";
@@ -14,7 +15,7 @@ import type { CreatedIds, RequestDraft } from "./draft.ts";
 import { requireEnrollmentToken, sendAuthenticators, startWithoutShipment } from "./enroll.ts";
 import { concludeClaim, takeClaim } from "./idempotency-key.ts";
 import { orderShipment, recordOrderIntent, saveFromHandler } from "./order-shipment.ts";
-import { type EncryptedRequests, prepareRequest } from "./prepare-request.ts";
+import { prepareRequest } from "./prepare-request.ts";
 
 /**
  * Creates a request, at most once for each Idempotency-Key of a caller. The key is claimed after validation, so that an

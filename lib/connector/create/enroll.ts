@@ -9,10 +9,10 @@ import { withPollDue } from "../model/next-due.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import { displayName, enrollmentId, isOnSite, itemIndex, type SecurityKey } from "../model/security-key.ts";
 import { startRequest } from "../model/states.ts";
+import type { EncryptedRequests } from "../peers/exchange-messages.ts";
 import { type AuthenticatorOrder, requireRfpr } from "../peers/rfpr.ts";
 import { forEachLimited } from "./ask-idps.ts";
 import type { CreatedIds } from "./draft.ts";
-import type { EncryptedRequests } from "./prepare-request.ts";
 
 /** Gets a token for the pre-registration API before any other call. Throws Fault `internal`. */
 export async function requireEnrollmentToken(deps: ConnectorDeps): Promise<void> {

@@ -8,12 +8,10 @@ import type { Changes, LoadedRequest } from "../model/loaded-request.ts";
 import { withPollDue } from "../model/next-due.ts";
 import { deliveryService } from "../model/peer-names.ts";
 import { type CredentialRequest, type Delivery, type Shipment, shipmentIdOf } from "../model/request.ts";
-import { referenceOf, shippedItems } from "../model/shipment.ts";
-import type { DeliveryOrder } from "../peers/delivery-wire.ts";
+import type { EncryptedRequests } from "../peers/exchange-messages.ts";
 import { saveChanges } from "../runs/change-request.ts";
 import { abortCreate } from "./abort-create.ts";
 import type { CreatedIds } from "./draft.ts";
-import type { EncryptedRequests } from "./prepare-request.ts";
 
 /**
  * Saves a request from its create handler before the order. Throws Fault `unavailable` if the create took too long, if
@@ -64,7 +62,7 @@ export async function orderShipment(
 ): Promise<CreatedIds> {
   const { sentAt = deps.now() } = loaded.request.delivery ?? {};
   const notAfter = plus(sentAt, deps.intervals.orderIntentMaxAgeMs);
-  const ordered = await toResult(deps.delivery.createShipment(deliveryOrderOf(loaded, encrypted), { notAfter }));
+  const ordered = await toResult(deps.delivery.createShipment({ ...loaded, encrypted }, { notAfter }));
   if ("error" in ordered) {
     const { error } = ordered;
     if (!(error instanceof PeerFailure) || error.mayBeDone)
@@ -106,23 +104,6 @@ async function leaveForReconciliation(
   const written = await toResult(saveChanges(loaded, markUnconfirmed, deps));
   if ("error" in written) deps.log.error("reconcile_not_scheduled", { credentialRequestId: id, error: written.error });
   return unreconciledFault("internal", id, { cause });
-}
-
-/** Returns the order for the delivery service. Throws if the request has no shipment. */
-function deliveryOrderOf({ request, keys }: LoadedRequest, encrypted: EncryptedRequests): DeliveryOrder {
-  if (request.shipment === undefined) throw new Error("a request without a shipment is not ordered");
-  const { externalId: _, ...recipient } = request.recipient;
-  const items = shippedItems(keys).map((securityKeys): DeliveryOrder["items"][number] => {
-    const [first] = securityKeys;
-    return {
-      productId: first?.productId ?? 0,
-      inventoryProductId: first?.inventoryProductId ?? 0,
-      customizationId: first?.customizationId,
-      keyName: first?.name,
-      keys: securityKeys.map(({ id }) => encrypted.get(id) ?? { credentialRequests: [] }),
-    };
-  });
-  return { ...request.shipment, customerReference: referenceOf(request), recipient, items };
 }
 
 /**

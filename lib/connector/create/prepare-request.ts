@@ -5,22 +5,19 @@ import type { Credential } from "../model/credential.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import { hasPinMail, type SecurityKey } from "../model/security-key.ts";
 import { bindingOf } from "../peers/bind-response.ts";
-import { encodeCredentialRequest, encodePinRequest, makeResponseKey } from "../peers/exchange-messages.ts";
+import {
+  type EncryptedRequests,
+  encodeCredentialRequest,
+  encodePinRequest,
+  type KeyRequests,
+  makeResponseKey,
+} from "../peers/exchange-messages.ts";
 import type { PublicKey } from "../peers/jwks.ts";
 import type { OptionsResponses } from "../recovery/compensate.ts";
 import { idpStatePurpose, pinResponseKeyPurpose, responseKeyPurpose, seal } from "../storage/sealed.ts";
 import { askIdps } from "./ask-idps.ts";
 import { checkUsers } from "./check-users.ts";
 import type { RequestDraft } from "./draft.ts";
-
-/** What is encrypted for the party that programs a security key. */
-interface KeyRequests {
-  readonly pinRequest?: string;
-  readonly credentialRequests: readonly string[];
-}
-
-/** The encrypted requests of each security key by its id. */
-export type EncryptedRequests = ReadonlyMap<string, KeyRequests>;
 
 /**
  * Asks the IdPs for creation options, checks the users meanwhile, and encrypts the requests of each security key.

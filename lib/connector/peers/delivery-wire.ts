@@ -1,51 +1,44 @@
 import * as z from "zod";
 import { anyResponse } from "../../platform/call-peer.ts";
+import type { RequestValues } from "../model/loaded-request.ts";
 import type { CredentialRequest, ShipmentOrder } from "../model/request.ts";
+import { referenceOf, shippedItems } from "../model/shipment.ts";
+import type { EncryptedRequests } from "./exchange-messages.ts";
 
-/** The security keys of one model in an order. */
-interface OrderedItem {
-  readonly productId: number;
-  readonly inventoryProductId: number;
-  readonly customizationId?: string | undefined;
-  readonly keyName?: string | undefined;
-  /** One entry for each security key: the requests for its credentials and its PIN. */
-  readonly keys: readonly {
-    readonly pinRequest?: string | undefined;
-    readonly credentialRequests: readonly string[];
-  }[];
+/** A request whose shipment is ordered, with the encrypted requests of its security keys. */
+export interface DeliveryOrder extends RequestValues {
+  readonly encrypted: EncryptedRequests;
 }
 
-/** A shipment to order, with all defaults set. */
-export interface DeliveryOrder extends ShipmentOrder {
-  readonly customerReference: string;
-  readonly recipient: Omit<CredentialRequest["recipient"], "externalId">;
-  readonly items: readonly OrderedItem[];
-}
-
-/** Returns the body of a create (docs/peers/delivery.md), without blank optional members. */
-export function shipmentBody(order: DeliveryOrder): object {
+/** Returns the body of a create (docs/peers/delivery.md), without blank optional members. Throws without a shipment. */
+export function shipmentBody({ request, keys, encrypted }: DeliveryOrder): object {
+  const { shipment } = request;
+  if (shipment === undefined) throw new Error("a request without a shipment is not ordered");
   return {
-    delivery_type: order.deliveryType,
-    reseller_organization_id: blankToUndefined(order.resellerOrganizationId),
-    customer_reference: order.customerReference,
-    address_validation_bypass: order.addressValidationBypass,
-    recipient: recipientBody(order.recipient),
-    mailing_address: addressBody(order.mailingAddress),
-    shipment_items: order.items.map(item => ({
-      product_id: item.productId,
-      inventory_product_id: item.inventoryProductId,
-      product_quantity: item.keys.length,
-      customization_id: blankToUndefined(item.customizationId),
-      fc_additional_data: blankToUndefined(item.keyName) === undefined ? undefined : { key_name: item.keyName },
-      product_customizations: item.keys.map(key => ({
-        fido_pin_request: key.pinRequest,
-        fido_credential_requests: key.credentialRequests,
-      })),
-    })),
+    delivery_type: shipment.deliveryType,
+    reseller_organization_id: blankToUndefined(shipment.resellerOrganizationId),
+    customer_reference: referenceOf(request),
+    address_validation_bypass: shipment.addressValidationBypass,
+    recipient: recipientBody(request.recipient),
+    mailing_address: addressBody(shipment.mailingAddress),
+    shipment_items: shippedItems(keys).map(item => {
+      const { productId, inventoryProductId, customizationId, name = "" } = item[0] ?? {};
+      return {
+        product_id: productId,
+        inventory_product_id: inventoryProductId,
+        product_quantity: item.length,
+        customization_id: blankToUndefined(customizationId),
+        fc_additional_data: name.trim() === "" ? undefined : { key_name: name },
+        product_customizations: item.map(({ id }) => ({
+          fido_pin_request: encrypted.get(id)?.pinRequest,
+          fido_credential_requests: encrypted.get(id)?.credentialRequests ?? [],
+        })),
+      };
+    }),
   };
 }
 
-export const recipientBody = (recipient: DeliveryOrder["recipient"]) => ({
+export const recipientBody = (recipient: CredentialRequest["recipient"]) => ({
   recipient_company: blankToUndefined(recipient.company),
   recipient_email: recipient.email,
   recipient_firstname: blankToUndefined(recipient.firstName),
@@ -53,7 +46,7 @@ export const recipientBody = (recipient: DeliveryOrder["recipient"]) => ({
   recipient_telephone: recipient.telephone,
 });
 
-export const addressBody = (address: DeliveryOrder["mailingAddress"]) => ({
+export const addressBody = (address: ShipmentOrder["mailingAddress"]) => ({
   street_line1: address.streetLine1,
   street_line2: blankToUndefined(address.streetLine2),
   city: address.city,

@@ -26,6 +26,15 @@ export async function makeResponseKey(): Promise<{ readonly publicJwk: PublicKey
   return { publicJwk, privateJwk: { ...publicJwk, d } };
 }
 
+/** What is encrypted for the party that programs a security key. */
+export interface KeyRequests {
+  readonly pinRequest?: string;
+  readonly credentialRequests: readonly string[];
+}
+
+/** The encrypted requests of each security key by its id. */
+export type EncryptedRequests = ReadonlyMap<string, KeyRequests>;
+
 /** Where a request goes, and where its response goes. */
 interface Route {
   /** The key maker's keys, to one of which the request is encrypted. */

@@ -1,5 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import type { CredentialRequest } from "../../../../lib/connector/model/request.ts";
+import { type SecurityKey, shipmentKeyId } from "../../../../lib/connector/model/security-key.ts";
 import type { CreationOptions } from "../../../../lib/connector/model/webauthn.ts";
 import { bindingOf, bindResponse } from "../../../../lib/connector/peers/bind-response.ts";
 import { connectDelivery, type DeliveryService } from "../../../../lib/connector/peers/delivery.ts";
@@ -9,6 +11,7 @@ import {
   decodePinResponse,
   encodeCredentialRequest,
   encodePinRequest,
+  type KeyRequests,
   makeResponseKey,
 } from "../../../../lib/connector/peers/exchange-messages.ts";
 import type { PublicKey } from "../../../../lib/connector/peers/jwks.ts";
@@ -53,31 +56,51 @@ const options: CreationOptions = {
 };
 const challenge = { options, origin: "https://login.example", idpState: {} };
 
+/** An order of one item, with a security key for each of the encrypted requests. */
+function orderOf(
+  requests: readonly KeyRequests[],
+  item: Partial<SecurityKey>,
+  { recipient, shipment }: Pick<CredentialRequest, "recipient" | "shipment"> = defaults,
+): DeliveryOrder {
+  const keys = requests.map((_, index) => ({
+    id: shipmentKeyId(0, index),
+    provisioning: "shipped",
+    productId: 1,
+    inventoryProductId: 15,
+    ...item,
+  }));
+  return {
+    request: { id: "order-1", recipient, shipment } as CredentialRequest,
+    keys: keys as unknown as SecurityKey[],
+    encrypted: new Map(requests.map((each, index) => [shipmentKeyId(0, index), each])),
+  };
+}
+
+const defaults = {
+  recipient: {
+    email: "jan@example.com",
+    firstName: "Jan",
+    lastName: "Lindberg",
+    company: "",
+    telephone: "+1 (555)",
+    externalId: "jan",
+  },
+  shipment: {
+    deliveryType: 1,
+    mailingAddress: { streetLine1: "1 Main St", city: "Dedham", region: "MA", postalCode: "02026", countryCode: "US" },
+  },
+} as const;
+
 /** An order of one key with one credential and a PIN, and what opens its responses. */
-async function newOrder(changes: Partial<DeliveryOrder> = {}) {
+async function newOrder() {
   const [credentialKey, pinKey] = await Promise.all([makeResponseKey(), makeResponseKey()]);
   const transportKeys = await delivery.transportKeys();
   const route = (responseKey: PublicKey) => ({ transportKeys, responseKey, random: tools.random });
-  const order: DeliveryOrder = {
-    deliveryType: 1,
-    customerReference: "order-1",
-    recipient: { email: "jan@example.com", firstName: "Jan", lastName: "Lindberg", company: "", telephone: "+1 (555)" },
-    mailingAddress: { streetLine1: "1 Main St", city: "Dedham", region: "MA", postalCode: "02026", countryCode: "US" },
-    items: [
-      {
-        productId: 1,
-        inventoryProductId: 15,
-        keyName: "Desk key",
-        keys: [
-          {
-            pinRequest: await encodePinRequest(6, route(pinKey.publicJwk)),
-            credentialRequests: [await encodeCredentialRequest(challenge, route(credentialKey.publicJwk))],
-          },
-        ],
-      },
-    ],
-    ...changes,
+  const requests = {
+    pinRequest: await encodePinRequest(6, route(pinKey.publicJwk)),
+    credentialRequests: [await encodeCredentialRequest(challenge, route(credentialKey.publicJwk))],
   };
+  const order = orderOf([requests], { name: "Desk key" });
   return { order, credentialKey: credentialKey.privateJwk, pinKey: pinKey.privateJwk };
 }
 
@@ -112,39 +135,41 @@ describe("the delivery service", () => {
     const { url, calls } = await oddPeer(() => ({ status: 200, body: { shipment_id: "abc" } }));
     const odd = connect({ baseUrl: `${url}/` });
     const keys = [{ pinRequest: "PIN", credentialRequests: ["A", "B"] }, { credentialRequests: ["C"] }];
-    const item = { productId: 1, inventoryProductId: 15, keys };
-    const full: DeliveryOrder = {
-      deliveryType: 2,
-      resellerOrganizationId: "reseller",
-      customerReference: "ref",
-      addressValidationBypass: false,
-      recipient: { email: "e@x.example", firstName: "F", lastName: "L", company: "C", telephone: "5" },
-      mailingAddress: {
-        streetLine1: "1",
-        streetLine2: "2",
-        city: "D",
-        region: "MA",
-        postalCode: " ",
-        countryCode: "US",
-      },
-      items: [{ ...item, customizationId: "X", keyName: "Desk" }],
-    };
-    await odd.createShipment(full);
-    const { streetLine2: _, region: __, ...address } = full.mailingAddress;
-    await odd.createShipment({
-      deliveryType: 1,
-      customerReference: "ref",
-      recipient: { ...full.recipient, company: "", firstName: " " },
-      mailingAddress: address,
-      items: [{ ...item, keyName: "" }],
-    });
+    const recipient = { ...defaults.recipient, email: "e@x.example", firstName: "F", lastName: "L", company: "C" };
+    const mailingAddress = { streetLine1: "1", city: "D", postalCode: " ", countryCode: "US" };
+    await odd.createShipment(
+      orderOf(
+        keys,
+        { customizationId: "X", name: "Desk" },
+        {
+          recipient,
+          shipment: {
+            deliveryType: 2,
+            resellerOrganizationId: "reseller",
+            customerReference: "ref",
+            addressValidationBypass: false,
+            mailingAddress: { ...mailingAddress, streetLine2: "2", region: "MA" },
+          },
+        },
+      ),
+    );
+    await odd.createShipment(
+      orderOf(
+        keys,
+        { name: "" },
+        {
+          recipient: { ...recipient, company: "", firstName: " " },
+          shipment: { deliveryType: 1, customerReference: "ref", mailingAddress },
+        },
+      ),
+    );
     const wire = {
       recipient: {
         recipient_company: "C",
         recipient_email: "e@x.example",
         recipient_firstname: "F",
         recipient_lastname: "L",
-        recipient_telephone: "5",
+        recipient_telephone: "+1 (555)",
       },
       address: { street_line1: "1", city: "D", postal_code: " ", country_code_2: "US" },
       item: {
@@ -157,7 +182,7 @@ describe("the delivery service", () => {
         ],
       },
     };
-    const { recipient_company: ___, recipient_firstname: ____, ...recipient } = wire.recipient;
+    const { recipient_company: _, recipient_firstname: __, ...unnamed } = wire.recipient;
     const call = ["POST", "/v1/fpr/shipments", "Bearer delivery-token"];
     const seen = calls.map(({ method, path, headers, body }) => [
       method,
@@ -183,7 +208,7 @@ describe("the delivery service", () => {
         {
           delivery_type: 1,
           customer_reference: "ref",
-          recipient,
+          recipient: unnamed,
           mailing_address: wire.address,
           shipment_items: [wire.item],
         },
@@ -193,7 +218,8 @@ describe("the delivery service", () => {
 
   test("refuses with its own code and message", async () => {
     const { order } = await newOrder();
-    const tooLong = { ...order, recipient: { ...order.recipient, lastName: "x".repeat(21) } };
+    const recipient = { ...order.request.recipient, lastName: "x".repeat(21) };
+    const tooLong = { ...order, request: { ...order.request, recipient } };
     expect(await failureOf(delivery.createShipment(tooLong))).toMatchObject({
       kind: "refused",
       status: 400,
@@ -397,7 +423,8 @@ describe("a search by reference", () => {
     const { order } = await newOrder();
     const ids: string[] = [];
     for (const customerReference of ["a & b", "other", "a & b"]) {
-      ids.unshift((await delivery.createShipment({ ...order, customerReference })).shipmentId);
+      const request = { ...order.request, shipment: { ...defaults.shipment, customerReference } };
+      ids.unshift((await delivery.createShipment({ ...order, request })).shipmentId);
     }
     expect(await delivery.findByReference("a & b", since)).toMatchObject({
       isComplete: true,
