@@ -1,8 +1,9 @@
 import { Fault, invalidRequest, type Problem } from "../../platform/fault.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { isUsable } from "../model/credential.ts";
-import { isForSameUser } from "../model/request-lists.ts";
-import { isMailable, isOnSite } from "../model/security-key.ts";
+import { foldName, isForSameUser, personList } from "../model/request-lists.ts";
+import { isMailable, isOnSite, type SecurityKey } from "../model/security-key.ts";
+import { isTerminal } from "../model/states.ts";
 import type { DraftLocation, RequestDraft } from "./draft.ts";
 
 /** What the deployment's settings say about requests. */
@@ -89,8 +90,8 @@ export function deliveryLimitViolations({ recipient, shipment }: Pick<RequestDra
 type Deps = Pick<ConnectorDeps, "requests" | "idps">;
 
 /**
- * Checks the security key that a draft replaces: it exists, also in the register only, and every user of its active
- * credentials gets a new one. Returns the problems, and as warnings why nothing may be revoked.
+ * Checks the security key that a draft replaces: it exists, also in the register only, no open request replaces it, and
+ * every user of its active credentials gets a new one. Returns the problems, and as warnings why nothing may be revoked.
  */
 export async function checkReplacedKey(
   { replaces, keys }: RequestDraft,
@@ -112,6 +113,12 @@ export async function checkReplacedKey(
       path: "replaces.key_id",
       reason: `has an active credential of ${userId} at ${idpId}, for whom no credential is ordered: it would be revoked without a replacement`,
     }));
+  const open = await openReplacement(replaces.requestId, key, requests);
+  if (open !== undefined)
+    problems.push({
+      path: "replaces.key_id",
+      reason: `is being replaced by ${open}: wait for the end of that request, or cancel it`,
+    });
   const { replacedBy } = key;
   const warnings = [
     ...(active.length === 0
@@ -120,6 +127,27 @@ export async function checkReplacedKey(
     ...(replacedBy ? [{ path: "replaces.key_id", reason: `is already replaced by ${replacedBy.requestId}` }] : []),
   ];
   return { problems, warnings };
+}
+
+/**
+ * Returns the id of an open request whose keys replace this one. It is linked once its order is placed; before, the
+ * lists of the users of the key have it.
+ */
+async function openReplacement(
+  requestId: string,
+  { id: keyId, replacedBy, credentials }: SecurityKey,
+  requests: Deps["requests"],
+): Promise<string | undefined> {
+  const candidates = new Set(replacedBy && [replacedBy.requestId]);
+  for (const user of new Set(credentials.map(({ userId }) => foldName(userId))))
+    for await (const entry of requests.allEntries(personList(user))) candidates.add(entry.requestId);
+  candidates.delete(requestId);
+  for (const candidate of candidates) {
+    const request = (await requests.load(candidate))?.request;
+    const isSame = request?.replaces?.requestId === requestId && request.replaces.keyId === keyId;
+    if (isSame && !isTerminal(request.state)) return candidate;
+  }
+  return undefined;
 }
 
 /** Throws Fault `invalid` with the problems of the security key that a draft replaces, if it replaces one. */

@@ -67,6 +67,10 @@ const replacedBy = async (connector: TestConnector, requestId: string) =>
   (await connector.read(requestId)).shipment?.shipment_items[0]?.replaced_by;
 const revocations = async (connector: TestConnector, requestId: string) =>
   (await connector.keyRow(requestId)).credentials.map(({ revocation }) => revocation?.state);
+const beingReplacedBy = (requestId: string) => ({
+  path: "replaces.key_id",
+  reason: `is being replaced by ${requestId}: wait for the end of that request, or cancel it`,
+});
 const fieldsOf = async (work: Promise<unknown>) => {
   const { status, body } = await refusalOf(work);
   return [status, (body as { error_data: { fields: unknown } }).error_data.fields];
@@ -230,7 +234,8 @@ describe("a replacement with revoke when_active", () => {
   test("shows the latest of two orders", async () => {
     const { connector, old, users } = await active();
     const first = await ordered(connector, instead(old, [users], "when_active"));
-    connector.advance(1);
+    await connector.runJobs();
+    expect(await connector.read(first)).toMatchObject({ state: "complete" });
     const latest = await ordered(connector, instead(old, [users], "when_active"));
     connector.advance(hours(1));
     await connector.runCredentials("timer");
@@ -349,6 +354,33 @@ describe("a replaced key is refused", () => {
     expect(peers.delivery.count("POST", /shipments$/)).toBe(1);
   });
 
+  test("while an open request replaces the key, before anything is ordered, and not once that one was cancelled", async () => {
+    const { connector, old, users } = await active();
+    const { requestId, shipmentId = "" } = await connector.order(instead(old, [users], "when_active"));
+    await followCreate(requestId, connector.context);
+    const ordersBefore = peers.delivery.count("POST", /shipments$/);
+    expect(await fieldsOf(connector.order(instead(old, [users])))).toEqual([400, [beingReplacedBy(requestId)]]);
+    expect(peers.delivery.count("POST", /shipments$/)).toBe(ordersBefore);
+    await peers.delivery.control(shipmentId, { state: 101 });
+    await cancelRequest(requestId, connector.context);
+    expect(await ordered(connector, instead(old, [users]))).toEqual(expect.any(String));
+  });
+
+  test("while a request replaces the key whose order is not confirmed, and not once that one has failed", async () => {
+    const { connector, old, users } = await active();
+    peers.delivery.fail({ kind: "drop", phase: "before", method: "POST", path: "shipments$" });
+    await refusalOf(connector.order(instead(old, [users])));
+    const [entry] = await connector.context.requests.entries({ state: "received" }, { top: 10 });
+    expect(await fieldsOf(connector.order(instead(old, [users])))).toEqual([
+      400,
+      [beingReplacedBy(entry?.requestId ?? "")],
+    ]);
+    connector.advance(days(4));
+    await connector.runJobs();
+    expect(await connector.read(entry?.requestId ?? "")).toMatchObject({ state: "failed" });
+    expect(await ordered(connector, instead(old, [users]))).toEqual(expect.any(String));
+  });
+
   test("without using up its Idempotency-Key, while a repeat of a create is answered whatever became of the key", async () => {
     const { connector, old, users } = await active();
     const [user = ""] = users;
@@ -372,6 +404,8 @@ describe("a replaced key is refused", () => {
     const before = await check(instead(old, [users]));
     expect(before.map(({ path }) => path)).not.toContain("replaces.revoke");
     const requestId = await ordered(connector, instead(old, [users]));
+    expect(await fieldsOf(check(instead(old, [users])))).toMatchObject([400, [beingReplacedBy(requestId)]]);
+    await connector.runJobs();
     expect(await check(instead(old, [users]))).toEqual([
       { path: "replaces.revoke", reason: "has no effect now: no credential of the key is active" },
       { path: "replaces.key_id", reason: `is already replaced by ${requestId}` },
