@@ -31,7 +31,8 @@ Usage: [API_TOKEN=<token>] npm run users -- <action> --url URL [options]
   temporary-code USER   disable a lost OTP key, and print a code that the user types in its place; it is shown only once
   enable-otpkey USER    accept the OTPs of an OTP key again, and end its temporary code
   disable-otpkey USER   accept no OTP of an OTP key, and end the sessions that were opened with it
-  reset USER            end the password, and print a code with which the user sets a new one; it is shown only once
+  reset USER            end the password, and print a code with which the user sets a new one; it is shown only once;
+                        needs the role admin
 USER is the username or the id.
   --prefix TEXT         find: usernames that begin with this
   --otpkey PREFIX       find: the user of this OTP key; actions on an OTP key: which one of several
