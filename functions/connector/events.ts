@@ -6,7 +6,7 @@ import { loadRequest } from "../../lib/connector/runs/change-request.ts";
 import { omitUndefined } from "../../lib/platform/collections.ts";
 import { ok } from "../../lib/platform/http/call.ts";
 import { endpoint } from "../../lib/platform/http/endpoint.ts";
-import { timeError } from "../../lib/platform/http/time-field.ts";
+import { timeField } from "../../lib/platform/http/time-field.ts";
 import { requestIdPath } from "./call-fields.ts";
 import type { ConnectorContext } from "./context.ts";
 import { listPosition } from "./list-page.ts";
@@ -69,12 +69,7 @@ export const resendEventsSince = endpoint({
   body: z.lazy(() =>
     z.object({
       sink,
-      since: z.iso
-        .datetime({ offset: true, error: timeError("must be a time in ISO 8601 with its zone") })
-        .transform(text => new Date(text).toISOString())
-        // A zone can move a time beyond the year 9999, whose text would sort before every other.
-        .refine(time => /^[0-9]/.test(time), { error: "must be a time in ISO 8601 with its zone" })
-        .describe("Time, ISO 8601."),
+      since: timeField.describe("Time, ISO 8601."),
       after: listPosition("must be `next` of the call before").optional().describe("`next` of the call before."),
     }),
   ),

@@ -19,8 +19,12 @@ const filters = () => ({
   aaguid: z.guid({ error: "must be a UUID" }).optional().describe("Only keys of this model."),
 });
 
+/** Whether the caller accepts CSV by name. With the weight 0 it does not (RFC 9110 section 12.4.2). */
 const wantsCsv = ({ headers }: Call): boolean =>
-  (headers.get("accept") ?? "").split(",").some(range => range.split(";")[0]?.trim().toLowerCase() === "text/csv");
+  (headers.get("accept") ?? "").split(",").some(range => {
+    const [type, ...parameters] = range.split(";").map(part => part.trim().toLowerCase());
+    return type === "text/csv" && !parameters.some(parameter => /^q=0(?:\.0{0,3})?$/.test(parameter));
+  });
 
 /** Returns the security keys of an organization, also after the clean-up of their requests (C22). */
 export const listSecurityKeys = endpoint({

@@ -106,7 +106,7 @@ function differentAddresses(addresses: readonly unknown[], context: z.core.$Refi
 /** For the carrier: digits, `+`, `(`, `)`, and dashes, which are discouraged (specification section 2). */
 export const telephone = () =>
   line(40).regex(/^[+()-]*[0-9][+()0-9-]*$/, {
-    error: "must have at least one digit and otherwise only digits, +, ( and ) (dashes are accepted)",
+    error: "must have at least one digit and otherwise only digits, +, ( and ) without blanks (dashes are accepted)",
   });
 
 /** Custom name of a key; `<name>: <serial>` is what the IdP shows (specification section 8). Blank is as if absent. */

@@ -45,6 +45,7 @@ const formats: Readonly<Record<string, string>> = {
   datetime: "a time in ISO 8601, as in 2026-01-31T10:00:00Z",
   date: "a date, as in 2026-01-31",
   uuid: "a UUID",
+  guid: "a UUID",
   json_string: "JSON",
 };
 

@@ -225,6 +225,11 @@ describe.each(strict.filter(([route, { endpoint }]) => endpoint.body === undefin
 );
 
 describe("POST /v2/events/resend", () => {
+  it("says that a missing time is required", async () => {
+    const { body } = await call("POST /v2/events/resend", { body: { sink: 9 } });
+    expect(body.error_data.fields).toEqual([{ path: "since", reason: "is required" }]);
+  });
+
   it("refuses unknown fields by name: events would be sent again", async () => {
     const body = { sink: 9, since: "2026-01-01T00:00:00Z", until: "2026-01-02T00:00:00Z" };
     const { status, body: answer } = await call("POST /v2/events/resend", { body });

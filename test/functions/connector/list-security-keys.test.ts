@@ -86,6 +86,8 @@ describe("GET /v2/security-keys", () => {
       fetch(`${host.url}/connector/v2/security-keys${query}`, {
         headers: { authorization: `Bearer ${host.tokens.connector}`, accept: type },
       });
+    for (const range of ["text/csv;q=0", "application/json, text/csv; q=0.000"])
+      expect((await accept(range)).headers.get("content-type")).toContain("application/json");
     const response = await accept("text/html;q=0.5, Text/CSV;q=0.9", "?$top=2");
     expect(response.headers.get("content-type")).toBe("text/csv; charset=utf-8");
     expect(nextOf(response.headers)).not.toBeNull();

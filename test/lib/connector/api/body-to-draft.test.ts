@@ -81,7 +81,7 @@ const wrongFields: readonly (readonly [path: string, value: unknown, reason: Reg
   ["recipient.email", `a@${"a.".repeat(126)}com`, /^must have at most 254 characters$/],
   ["recipient.telephone", "", /at least one digit/],
   ["recipient.telephone", "+()-", /at least one digit/],
-  ["recipient.telephone", "555 0100", /only digits/],
+  ["recipient.telephone", "555 0100", /without blanks/],
   ["recipient.telephone", "555.0100", /only digits/],
   ["recipient.telephone", "555x", /only digits/],
   ["recipient.telephone", "٣", /only digits/],

@@ -69,6 +69,7 @@ describe("problems of an input", () => {
     ["an odd number", z.int().multipleOf(2), 3, "must be a multiple of 2"],
     ["an email address", z.email(), secret, "must be an email address"],
     ["a time", z.iso.datetime(), secret, "must be a time in ISO 8601, as in 2026-01-31T10:00:00Z"],
+    ["an id", z.guid(), secret, "must be a UUID"],
     ["a pattern", z.string().regex(/^x$/), secret, "is not well-formed"],
     ["a strict object", z.strictObject({}), { other: 1 }, "is not a known field"],
     ["a union", z.union([z.string(), z.int()]), true, "must be a string or must be a number"],
