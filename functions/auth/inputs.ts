@@ -5,9 +5,9 @@ import { noSuchKey } from "../../lib/auth/otpkeys/manage-otpkeys.ts";
 import type { Validity } from "../../lib/auth/otpkeys/otpkey-access.ts";
 import { parsePrefix, prefixMaxLength } from "../../lib/auth/otpkeys/prefix.ts";
 import { noSuchUser } from "../../lib/auth/users/manage-users.ts";
-import { parseUsername, parseUserReference, type UserRef } from "../../lib/auth/users/username.ts";
+import { parseUsername, parseUserReference } from "../../lib/auth/users/username.ts";
 import { omitUndefined } from "../../lib/platform/collections.ts";
-import type { Parsed } from "../../lib/platform/fault.ts";
+import type { Fault, Parsed } from "../../lib/platform/fault.ts";
 import { timeField } from "../../lib/platform/http/time-field.ts";
 import type { Instant } from "../../lib/platform/time.ts";
 
@@ -31,33 +31,29 @@ const dotWarning =
   "Check it before it becomes part of a path: `.` and `..` are removed by HTTP clients and by the host, so that " +
   "`DELETE …/users/bob/attributes/..` deletes the user bob.";
 
-/** `<id-or-username>` of a path. Throws Fault `not_found` for a segment that cannot name a user. */
-export const userParam = z.lazy(() =>
-  z
-    .string()
-    .transform((segment): UserRef => {
-      const userRef = parseUserReference(segment);
-      if (userRef === undefined) throw noSuchUser();
-      return userRef;
-    })
-    .meta({
-      description:
-        "The user's numeric id, or the username percent-encoded once, with `%` as `%25`. In Azure a username with `%` and " +
-        "two hexadecimal digits is 400 here: use the id.",
-    }),
+/** Returns a schema of a path segment. It throws the Fault for one that nothing can have. */
+const segment = <T>(parse: (text: string) => T | undefined, notFound: () => Fault, description: string) =>
+  z.lazy(() =>
+    z
+      .string()
+      .transform((text): T => {
+        const value = parse(text);
+        if (value === undefined) throw notFound();
+        return value;
+      })
+      .meta({ description }),
+  );
+
+/** `<id-or-username>` of a path. */
+export const userParam = segment(
+  parseUserReference,
+  noSuchUser,
+  "The user's numeric id, or the username percent-encoded once, with `%` as `%25`. In Azure a username with `%` and " +
+    "two hexadecimal digits is 400 here: use the id.",
 );
 
-/** `<prefix>` of a path. Throws Fault `not_found` for a segment that cannot be a prefix. */
-export const prefixParam = z.lazy(() =>
-  z
-    .string()
-    .transform((segment): string => {
-      const prefix = parsePrefix(segment);
-      if (prefix === undefined) throw noSuchKey();
-      return prefix;
-    })
-    .meta({ description: `The prefix of the otpkey. ${dotWarning}` }),
-);
+/** `<prefix>` of a path. */
+export const prefixParam = segment(parsePrefix, noSuchKey, `The prefix of the otpkey. ${dotWarning}`);
 
 /** The prefix of an OTP key as a field. */
 export const prefixField = z.lazy(() =>

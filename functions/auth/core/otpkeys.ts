@@ -1,14 +1,14 @@
 import * as z from "zod";
 import * as manage from "../../../lib/auth/otpkeys/manage-otpkeys.ts";
-import { isPrefix, parsePrefix, prefixMaxLength } from "../../../lib/auth/otpkeys/prefix.ts";
-import { noSuchUser } from "../../../lib/auth/users/manage-users.ts";
+import { isPrefix } from "../../../lib/auth/otpkeys/prefix.ts";
+import { requireUser } from "../../../lib/auth/users/manage-users.ts";
 import type { UserRef } from "../../../lib/auth/users/username.ts";
 import type { Caller } from "../../../lib/platform/caller.ts";
 import { omitUndefined } from "../../../lib/platform/collections.ts";
 import { ok, type Reply } from "../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../context.ts";
-import { assignment, ofKey, ofKeys, ofUserKey, ofUserKeys, optionalFlag } from "../inputs.ts";
+import { assignment, ofKey, ofKeys, ofUserKey, ofUserKeys, optionalFlag, prefixField } from "../inputs.ts";
 import {
   futureProblems,
   listReply,
@@ -45,9 +45,8 @@ export const listUserOtpkeys = endpoint({
   summary: "List the otpkeys of a user",
   description: "Returns the prefixes of the OTP keys that are assigned to the user.",
   answers: { 200: { description: "Prefixes of the otpkeys.", schema: z.array(z.string()) } },
-  handle: async ({ params }, { users }: AuthContext) => {
-    const user = await users.find(params.user);
-    if (user === undefined) throw noSuchUser();
+  handle: async ({ params }, context: AuthContext) => {
+    const user = await requireUser(params.user, context);
     return ok(user.value.otpkeys.map(({ prefix }) => prefix));
   },
 });
@@ -135,12 +134,7 @@ const query = z.lazy(() =>
     assigned: optionalFlag(
       "Only otpkeys that a user has, or only those that no user has. An assignment that failed half-way counts for an hour.",
     ),
-    $prefix: z
-      .string()
-      .transform(text => parsePrefix(text) ?? "")
-      .refine(text => text !== "", { error: `must be 1 to ${prefixMaxLength} letters and digits` })
-      .optional()
-      .describe("Only otpkeys whose prefix begins with this text."),
+    $prefix: prefixField.optional().describe("Only otpkeys whose prefix begins with this text."),
     unused_since: pastTime("Only otpkeys that were created before this time and have had no valid OTP since."),
   }),
 );

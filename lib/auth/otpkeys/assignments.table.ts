@@ -3,7 +3,7 @@ import { conflict, retryOnConflict, type Stored } from "../../platform/stored.ts
 import { holderHint, readHint, removeHint, sendNotices } from "../hints.table.ts";
 import { type AssignedKey, maxAssignedKeys, type User } from "../store.ts";
 import { type AuthTables, finishOrLog, idAtEnd, idKey, schemaVersion, touchAction } from "../tables.table.ts";
-import { endPendingWrites, locateUser, userReader, waitOncePerVersion } from "../users/names.table.ts";
+import { endPendingWrites, findUser, waitOncePerVersion } from "../users/names.table.ts";
 import { replaceUser, userIn, userRow } from "../users/user-rows.table.ts";
 import type { UserRef } from "../users/username.ts";
 import { keyRow } from "./key-rows.table.ts";
@@ -26,11 +26,11 @@ export async function addAssignment(
   prefix: string,
   { onlyIfFree = false, epoch }: AssignOptions = {},
 ): Promise<"assigned" | "no_user" | "no_key" | "taken" | "too_many"> {
-  const id = await locateUser(tables, userRef);
-  if (id === undefined) return "no_user";
+  const found = await findUser(tables, userRef);
+  if (found === undefined) return "no_user";
+  const { id, read: readUser } = found;
   const hint = holderHint(prefix, id);
   const wait = waitOncePerVersion(tables);
-  const readUser = userReader(tables, userRef, id);
   const range = { partitionKey: prefix, from: keyRow, ...(!onlyIfFree && { before: `${keyRow}:` }) };
   let hasTried = false;
   return retryOnConflict(async () => {
@@ -113,10 +113,10 @@ async function freeKey(
 
 /** Ends an assignment. Returns false if there is no such user, or the OTP key is not assigned to the user. */
 export async function removeAssignment(tables: AuthTables, userRef: UserRef, prefix: string): Promise<boolean> {
-  const id = await locateUser(tables, userRef);
-  if (id === undefined) return false;
+  const found = await findUser(tables, userRef);
+  if (found === undefined) return false;
+  const { id, read: readUser } = found;
   const hint = holderHint(prefix, id);
-  const readUser = userReader(tables, userRef, id);
   let hasTried = false;
   return retryOnConflict(async () => {
     const [user, holder] = await Promise.all([readUser(), readHint(tables, hint), sendNotices(tables, [hint])]);

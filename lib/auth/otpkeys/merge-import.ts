@@ -1,6 +1,6 @@
 import { omitUndefined } from "../../platform/collections.ts";
 import { SealError } from "../../platform/crypto.ts";
-import { Fault } from "../../platform/fault.ts";
+import { Fault, invalidRequest } from "../../platform/fault.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { NewOtpKey, OtpKey } from "../store.ts";
 import type { ImportedKey } from "./imported-key.ts";
@@ -8,7 +8,7 @@ import type { KeyDraft, KeyParameters, KeySecret, KeyState } from "./kinds/contr
 import { sameSecret, secretContext, secretFromText } from "./kinds/key-secret.ts";
 import { otpKinds } from "./kinds/kinds.ts";
 import { adminRequired } from "./manage-otpkeys.ts";
-import { changeValidity, hasSameValidity } from "./otpkey-access.ts";
+import { hasSameValidity, validityProblems } from "./otpkey-access.ts";
 
 /** What an import would create. */
 interface Draft {
@@ -28,7 +28,9 @@ export async function mergeImport(
   deps: AuthDeps,
 ): Promise<{ readonly next: NewOtpKey; readonly event?: string; readonly isNew: boolean }> {
   const merged = await mergeSecret(existing, imported, given, deps);
-  const next = changeValidity(merged.key, imported.validity);
+  const next = { ...merged.key, ...imported.validity };
+  const problems = validityProblems(next);
+  if (problems.length > 0) throw invalidRequest(problems);
   const isNew = imported.kind !== undefined && existing.kind === undefined;
   if (!isNew && !imported.mayTakeOver) requireHarmless(existing, next, deps);
   return { next, isNew, ...(merged.event !== undefined && { event: merged.event }) };

@@ -53,17 +53,6 @@ export const validityProblems = ({ validFrom, validUntil }: Validity): readonly 
     : [];
 
 /**
- * Returns the OTP key with the given limits; others stay. Throws Fault `invalid` if the time would end before it
- * begins.
- */
-export function changeValidity(key: NewOtpKey, validity: Validity): NewOtpKey {
-  const next = { ...key, ...validity };
-  const problems = validityProblems(next);
-  if (problems.length > 0) throw invalidRequest(problems);
-  return next;
-}
-
-/**
  * Sets the time in which OTPs of an OTP key are accepted, and removes limits that are not given. Throws Fault
  * `not_found`.
  * @param validity has no problem

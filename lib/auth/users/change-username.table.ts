@@ -3,15 +3,7 @@ import { listHint, nameHint, readHint, removeHint, sendNotices, writeHint } from
 import { newEpoch } from "../ids.ts";
 import type { User } from "../store.ts";
 import { type AuthTables, finishOrLog } from "../tables.table.ts";
-import {
-  locateUser,
-  readName,
-  releaseName,
-  removeName,
-  userReader,
-  waitOncePerVersion,
-  writeName,
-} from "./names.table.ts";
+import { findUser, readName, releaseName, removeName, waitOncePerVersion, writeName } from "./names.table.ts";
 import { replaceUser } from "./user-rows.table.ts";
 import { foldUsername, type Username, type UserRef } from "./username.ts";
 
@@ -25,11 +17,11 @@ export async function changeUsername(
   userRef: UserRef,
   { name, folded }: Username,
 ): Promise<User | "no_user" | "taken"> {
-  const id = await locateUser(tables, userRef);
-  if (id === undefined) return "no_user";
+  const found = await findUser(tables, userRef);
+  if (found === undefined) return "no_user";
+  const { id, read: readUser } = found;
   const epoch = newEpoch(tables.random);
   const wait = waitOncePerVersion(tables);
-  const readUser = userReader(tables, userRef, id);
   return retryOnConflict(async () => {
     const user = await readUser();
     if (user === undefined) return "no_user";

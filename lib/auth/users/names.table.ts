@@ -54,31 +54,33 @@ export const locateUser = async (tables: AuthTables, userRef: UserRef): Promise<
 export const matchesUserRef = (userRef: UserRef, { name }: User): boolean =>
   userRef.by === "id" || foldUsername(name) === userRef.folded;
 
-/**
- * Returns a function that reads the user to whom a reference leads: first only if the user matches it, and then the
- * same user, who may be renamed between the attempts of a change.
- * @param id the id to which the reference leads
- */
-export function userReader(
-  { users }: AuthTables,
-  userRef: UserRef,
-  id: number,
-): () => Promise<Stored<User> | undefined> {
+/** A user to whom a reference leads. There may be none with the id. */
+interface FoundUser {
+  readonly id: number;
+  /**
+   * Reads the user: first only if the user matches the reference, and then the same user, who may be renamed between the
+   * attempts of a change.
+   */
+  read(): Promise<Stored<User> | undefined>;
+}
+
+/** Finds the user of a reference. Returns undefined for a name without a row. */
+export async function findUser(tables: AuthTables, userRef: UserRef): Promise<FoundUser | undefined> {
+  const id = await locateUser(tables, userRef);
+  if (id === undefined) return undefined;
   let isFirst = true;
-  return async () => {
-    const user = userIn(await users.get(idKey(id), userRow));
+  const read = async () => {
+    const user = userIn(await tables.users.get(idKey(id), userRow));
     if (user === undefined || (isFirst && !matchesUserRef(userRef, user.value))) return undefined;
     isFirst = false;
     return user;
   };
+  return { id, read };
 }
 
 /** Reads the user of a reference. Returns undefined if there is none. */
-export async function readUser(tables: AuthTables, userRef: UserRef): Promise<Stored<User> | undefined> {
-  const id = await locateUser(tables, userRef);
-  const user = id === undefined ? undefined : userIn(await tables.users.get(idKey(id), userRow));
-  return user && matchesUserRef(userRef, user.value) ? user : undefined;
-}
+export const readUser = async (tables: AuthTables, userRef: UserRef): Promise<Stored<User> | undefined> =>
+  (await findUser(tables, userRef))?.read();
 
 /** Minimum time that the writer of a hint gets to make it true. */
 const finishMs = 100;
