@@ -150,7 +150,7 @@ export const listOtpkeys = endpoint({
     "most 1,000 OTP keys, so it can have fewer entries than `$top`, even none.",
   query,
   answers: { 200: { description: "OTP keys, sorted by prefix.", headers: ["link"], schema: z.array(otpkeySummary) } },
-  check: ({ unused_since: unusedSince }, { now }: AuthContext, call) => [
+  check: ({ unused_since: unusedSince }, { now }: AuthContext, { call }) => [
     ...futureProblems("unused_since", unusedSince, now()),
     ...unknownParameters(query, otherParameters(call, query)),
   ],

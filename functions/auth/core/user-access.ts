@@ -41,13 +41,14 @@ export const resetPassword = endpoint({
       issue_code: optionalFlag("Whether to issue a one-time code in place of a password; default: false."),
     }),
   ),
-  check: async ({ password, must_change: mustChange, issue_code }, { rules }: AuthContext) => {
+  check: async ({ password, must_change: mustChange, issue_code }, { rules }: AuthContext, { isWrong }) => {
     const refused = (path: string) => ({ path, reason: "must be absent with issue_code" });
     if (issue_code)
       return [
         ...(password === undefined ? [] : [refused("password")]),
         ...(mustChange ? [refused("must_change")] : []),
       ];
+    if (isWrong("issue_code")) return [];
     if (password === undefined) return [{ path: "password", reason: "is required" }];
     return passwordProblems({ password, mustChange }, rules);
   },

@@ -110,8 +110,8 @@ export const listUsers = endpoint({
       schema: z.array(userSummary),
     },
   },
-  check: ({ $prefix, $skiptoken, $unused_since: unusedSince }, { now }: AuthContext, call) => [
-    ...($skiptoken === undefined || ($prefix === undefined ? isId : isNamePosition)($skiptoken)
+  check: ({ $prefix, $skiptoken, $unused_since: unusedSince }, { now }: AuthContext, { call, isWrong }) => [
+    ...($skiptoken === undefined || isWrong("$prefix") || ($prefix === undefined ? isId : isNamePosition)($skiptoken)
       ? []
       : [{ path: "$skiptoken", reason: notFromLink }]),
     ...futureProblems("$unused_since", unusedSince, now()),

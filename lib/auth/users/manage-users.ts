@@ -23,7 +23,7 @@ export const nameTaken = (problems: readonly Problem[] = []): Fault =>
   new Fault("conflict", "A user with that username already exists!", { problems });
 
 interface GivenPassword {
-  /** In clear, empty for a user without a password. */
+  /** In clear, empty for a user without a password; absent if it cannot be read. */
   readonly password?: string | undefined;
   readonly mustChange?: boolean | undefined;
   /** Username, if it is known. */
@@ -32,9 +32,10 @@ interface GivenPassword {
 
 /** Returns why a user cannot have a password (A4). */
 export async function passwordProblems(
-  { password = "", mustChange = false, name = "" }: GivenPassword,
+  { password, mustChange = false, name = "" }: GivenPassword,
   { passwordMinLength }: AuthDeps["rules"],
 ): Promise<readonly Problem[]> {
+  if (password === undefined) return [];
   if (password === "") return mustChange ? [{ path: "must_change", reason: "needs a password" }] : [];
   const parsed = await parseNewPassword(password, name, passwordMinLength);
   return parsed.ok ? [] : [{ path: "password", reason: parsed.reason }];

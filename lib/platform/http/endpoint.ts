@@ -100,12 +100,13 @@ interface Definition<
   readonly refusals?: readonly FaultKind[];
   /**
    * Returns the problems that no schema of a field finds: by other fields, settings or the time. Called also beside
-   * other problems, then with the fields that are valid by themselves.
+   * other problems, then with the fields that are valid by themselves. `isWrong` distinguishes a field that is not valid
+   * from one that is absent.
    */
   readonly check?: (
     fields: Partial<Fields<Q> & Fields<B>>,
     deps: D,
-    call: Call,
+    sent: { readonly call: Call; readonly isWrong: (name: string) => boolean },
   ) => Promise<readonly Problem[]> | readonly Problem[];
   readonly handle: (
     input: {
@@ -174,8 +175,10 @@ export function endpoint<
       };
       if (definition.check !== undefined) {
         const fields = { ...validFields(query, raw.query), ...validFields(body, raw.body) };
-        const further = await definition.check(fields as Partial<Fields<Q> & Fields<B>>, deps, context.call);
-        found.push(...further.filter(({ path }) => !found.some(known => known.path === path)));
+        const isWrong = (name: string) => found.some(({ path }) => path === name);
+        const sent = { call: context.call, isWrong };
+        const further = await definition.check(fields as Partial<Fields<Q> & Fields<B>>, deps, sent);
+        found.push(...further.filter(({ path }) => !isWrong(path)));
       }
       found.push(...(raw.problems ?? []));
       if (found.length > 0) throw invalidRequest(found);

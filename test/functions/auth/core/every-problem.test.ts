@@ -58,6 +58,18 @@ describe("a Core call with several wrong fields names all of them", () => {
     expect({ status, names: namedIn(body) }).toEqual({ status: 400, names: names.toSorted() });
   });
 
+  it("but none that only a wrong field could make wrong", async () => {
+    expect((await auth.post(`/core/users/${user.id}/reset`, { issue_code: "yes" })).body).toEqual({
+      error: "issue_code must be true or false",
+    });
+    expect((await auth.post("/core/users", { username: "ada", must_change: "true" })).body).toEqual({
+      error: "Missing required parameter(s)! password",
+    });
+    expect((await auth.get("/core/users", { $prefix: "", $skiptoken: "61-0000000000000001" })).body).toEqual({
+      error: "$prefix must not be empty",
+    });
+  });
+
   it("also where fields are given twice", async () => {
     expect(await auth.post("/core/users?a=1&a=2&b=1&c=1&c=1", {})).toMatchObject({
       status: 400,
