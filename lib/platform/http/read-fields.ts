@@ -40,8 +40,8 @@ const partHeaderLimit = 2048;
 const hasTooLongHeaders = (part: string): boolean =>
   part.length > partHeaderLimit && !part.slice(0, partHeaderLimit).includes("\r\n\r\n");
 
-/** Returns the text fields of a multipart form. Files are dropped, but count towards the limit. */
-async function multipart(call: Call, bytes: Uint8Array): Promise<Iterable<readonly [string, string]>> {
+/** Returns the fields of a multipart form. A file stays one: no schema takes it, so a known field is refused by name. */
+async function multipart(call: Call, bytes: Uint8Array): Promise<Iterable<readonly [string, unknown]>> {
   const type = call.headers.get("content-type") ?? "";
   const match = /;\s*boundary=(?:"([^"\\]*)"|([^\s;"\\]*))/i.exec(type);
   const boundary = match?.[1] ?? match?.[2] ?? "";
@@ -54,8 +54,7 @@ async function multipart(call: Call, bytes: Uint8Array): Promise<Iterable<readon
   try {
     // Uses the boundary of the check above: a parser could read another boundary from the same header.
     const headers = { "content-type": `multipart/form-data; boundary="${boundary}"` };
-    const form = await new Response(new Uint8Array(bytes), { headers }).formData();
-    return [...form].filter((field): field is [string, string] => typeof field[1] === "string");
+    return await new Response(new Uint8Array(bytes), { headers }).formData();
   } catch {
     throw new Fault("invalid", "The body must be well-formed multipart/form-data.");
   }
@@ -83,8 +82,8 @@ function readPairs(text: string, tooMany: () => Fault): Record<string, string> {
 }
 
 /** Returns fields by name. Throws Fault `invalid` for a repeated name, which would otherwise lose a value. */
-function toUniqueFields(pairs: Iterable<readonly [string, string]>): Record<string, string> {
-  const fields: Record<string, string> = Object.create(null);
+function toUniqueFields<T>(pairs: Iterable<readonly [string, T]>): Record<string, T> {
+  const fields: Record<string, T> = Object.create(null);
   const repeated = new Set<string>();
   for (const [name, value] of pairs) {
     if (name in fields) repeated.add(name);

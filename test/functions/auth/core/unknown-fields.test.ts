@@ -64,6 +64,19 @@ describe("an unknown field of a Core request", () => {
     expect(await stored()).toEqual(before);
   });
 
+  it("is refused and named where it is a file of a multipart form, and so is a file in the place of a text", async () => {
+    const before = await stored();
+    const part = (name: string) =>
+      `--cut\r\ncontent-disposition: form-data; name="${name}"; filename="f"\r\n\r\n${later}\r\n`;
+    const headers = { "content-type": "multipart/form-data; boundary=cut" };
+    const body = `${part("valid_until")}${part("no_such")}--cut--\r\n`;
+    expect(await auth.call("POST", `/core/otpkeys/${prefix}/validity`, { headers, body })).toMatchObject({
+      status: 400,
+      body: { error: expect.stringMatching(/^valid_until must .*; no_such is not a known field$/) },
+    });
+    expect(await stored()).toEqual(before);
+  });
+
   it("is refused and named in the query of a DELETE", async () => {
     const { status, body } = await auth.call("DELETE", `/core/users/${user.id}?dry_run=true`);
     expect({ status, body }).toEqual(problemOf("dry_run"));
