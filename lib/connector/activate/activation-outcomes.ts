@@ -1,7 +1,7 @@
 import type { PeerFailure } from "../../platform/peer-failure.ts";
 import { plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { mayBeRegistered } from "../model/credential.ts";
+import { type Credential, mayBeRegistered } from "../model/credential.ts";
 import { firstAttempt, postpone, waitUntil } from "../model/retry.ts";
 import { afterEvent, withRollUp } from "../model/roll-up.ts";
 import { withCredential } from "../model/security-key.ts";
@@ -17,7 +17,7 @@ function end(
   index: number,
   event: "activated" | "refused" | "expired" | "response_rejected",
   reason?: string,
-  more: { readonly activatedAt?: string; readonly registrationId?: string } = {},
+  more: Pick<Credential, "activatedAt" | "registrationId" | "triedAt"> = {},
 ): KeyChange {
   log.info("credential_ended", { keyId: key.id, index, outcome: event, idp: key.credentials[index]?.idpId });
   // After a write whose response was lost, the change is applied again: an ended credential stays as it is.
@@ -59,7 +59,9 @@ export async function endOverdue(
 ): Promise<KeyChange | undefined> {
   const doubt = isInDoubt ? `It ${mayBeRegistered}. ` : "";
   const reason = `Not activated in time. ${doubt}${lastError}`.trim();
-  return isInDoubt ? end(work, index, "expired", reason) : endUnregistered(work, index, "expired", reason);
+  return isInDoubt
+    ? end(work, index, "expired", reason, triedAtOf(work, index))
+    : endUnregistered(work, index, "expired", reason);
 }
 
 /**
@@ -96,7 +98,13 @@ export async function afterFailure(
 
 /** Returns the change that ends a credential which the IdP has refused after it may have registered it. */
 export const endInDoubt = (work: KeyWork, index: number, reason: string): KeyChange =>
-  end(work, index, "refused", `${reason} (${mayBeRegistered})`);
+  end(work, index, "refused", `${reason} (${mayBeRegistered})`, triedAtOf(work, index));
+
+/** Returns what is kept of a credential that ends in doubt, so that an offboarding revokes it. */
+function triedAtOf({ key }: KeyWork, index: number): Pick<Credential, "triedAt"> {
+  const { triedAt } = key.credentials[index] ?? {};
+  return triedAt === undefined ? {} : { triedAt };
+}
 
 /** Why an activation is repeated later. */
 interface Delay {

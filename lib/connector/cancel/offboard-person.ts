@@ -3,7 +3,7 @@ import type { Caller } from "../../platform/caller.ts";
 import { Fault, isUnavailable } from "../../platform/fault.ts";
 import { withLogFields } from "../../platform/log.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { type Credential, isRevoking, isUsable } from "../model/credential.ts";
+import { type Credential, isInDoubt, isRevocable, isRevoking, isUsable, mayBeRegistered } from "../model/credential.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import { foldName, personList } from "../model/request-lists.ts";
@@ -46,6 +46,7 @@ interface OffboardReport {
 const produced = "The key has been produced, so it cannot be cancelled. Repeat the call when the credential is active.";
 const shared =
   "The request has open credentials of other users. Cancel it, or repeat the call when this one is active.";
+const inDoubt = `It ${mayBeRegistered}.`;
 const otherUser = "The recipient's request has a credential of this user. If it is the same person, name the user_id.";
 
 /**
@@ -84,7 +85,8 @@ export async function offboardPerson(
     );
     credentials.push(...reportOf(loaded, done, leaver));
   }
-  const hasEnded = (credential: Credential) => !isUsable(credential) && !isRevoking(credential);
+  const hasEnded = (credential: Credential) =>
+    !isUsable(credential) && !isRevoking(credential) && !isInDoubt(credential);
   const isComplete =
     !isUnread && credentials.every(({ credential, problem }) => problem === undefined && hasEnded(credential));
   // The log does not name the person.
@@ -125,9 +127,10 @@ async function offboardRequest(
     }
   };
   const filter = filterOf(leaver, start.request);
-  const isActive: CredentialFilter = (key, index) => key.credentials[index]?.state === "active" && filter(key, index);
+  const isRegistered: CredentialFilter = (key, index) =>
+    key.credentials.some((each, at) => at === index && (isRevocable(each) || isRevoking(each))) && filter(key, index);
   const cause = { reason: "offboarded", requestedBy } as const;
-  const revoked = await attempt({ loaded: start }, "revoke", () => revokeSelected(id, isActive, cause, run));
+  const revoked = await attempt({ loaded: start }, "revoke", () => revokeSelected(id, isRegistered, cause, run));
   return attempt(revoked, "cancel", () => cancelRequest(id, run));
 }
 
@@ -144,8 +147,9 @@ function plannedFor(loaded: LoadedRequest, leaver: Leaver): readonly OffboardedC
     if (!isOwn && !(isRecipients && isUsable(credential))) return [];
     const of = { requestId: request.id, key, index, credential, isOwn };
     if (!isOwn) return [{ ...of, action: "none", problem: otherUser }];
+    if (isInDoubt(credential) && !isRevocable(credential)) return [{ ...of, action: "none", problem: inDoubt }];
+    if (isRevocable(credential)) return [{ ...of, action: "revoke" }];
     if (!isUsable(credential)) return [{ ...of, action: "none" }];
-    if (credential.state === "active") return [{ ...of, action: "revoke" }];
     if (isShared) return [{ ...of, action: "none", problem: shared }];
     if (credential.state !== "processing") return [{ ...of, action: "none", problem: produced }];
     return [{ ...of, action: "cancel" }];
@@ -161,7 +165,7 @@ const reportOf = (
   plannedFor(before, leaver).map(planned => {
     const key = loaded.keys.find(({ id }) => id === planned.key.id) ?? planned.key;
     const credential = key.credentials[planned.index] ?? planned.credential;
-    const problem = isUsable(credential) ? failures[planned.action] : undefined;
+    const problem = isUsable(credential) || isInDoubt(credential) ? failures[planned.action] : undefined;
     return { ...planned, key, credential, ...(problem !== undefined && { problem }) };
   });
 

@@ -3,7 +3,7 @@ import { Fault } from "../../platform/fault.ts";
 import { withLogFields } from "../../platform/log.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { processSecurityKey } from "../jobs/process-security-keys.ts";
-import { type Credential, isRevoking } from "../model/credential.ts";
+import { type Credential, isRevocable, isRevoking } from "../model/credential.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import { type CredentialFilter, type RevocationCause, withRevocations } from "../model/revocation.ts";
 import { isTerminal } from "../model/states.ts";
@@ -63,13 +63,13 @@ const selected = (loaded: LoadedRequest, filter: CredentialFilter) =>
     key.credentials.map((credential, index) => ({ key, index, credential })).filter(each => filter(key, each.index)),
   );
 
-const isOpen = ({ credential: { state, revocation } }: { readonly credential: Credential }): boolean =>
-  state === "active" && revocation?.state !== "revoked";
+const isOpen = ({ credential }: { readonly credential: Credential }): boolean =>
+  isRevocable(credential) || isRevoking(credential);
 
 function requireActive(credentials: readonly Credential[]): void {
   if (credentials.length === 0)
     throw new Fault("not_found", "The credential request has no such security key or credential.");
-  if (credentials.some(({ state }) => state === "active")) return;
+  if (credentials.some(each => each.state === "active" || isRevocable(each) || isRevoking(each))) return;
   throw new Fault(
     "conflict",
     credentials.every(({ state }) => isTerminal(state))

@@ -40,7 +40,10 @@ export const credentialSchema = z.lazy(() =>
     /** When the IdP was known to have registered it. */
     activatedAt: storedInstant.exactOptional(),
     retryableUntil: storedInstant.exactOptional(),
-    /** Set before an activation is sent, removed if it was certainly not done. While set, it is read back before the next. */
+    /**
+     * Set before an activation is sent, removed if it was certainly not done. While set, the credential is read back
+     * before the next attempt. Kept at an end in doubt.
+     */
     triedAt: storedInstant.exactOptional(),
     /** A refusal of the activation. It is accepted only after a read-back. */
     refusal: z.object({ at: storedInstant, reason: text }).exactOptional(),
@@ -76,6 +79,20 @@ export const isUsable = ({ state, revocation }: Credential): boolean =>
 /** What the message of a credential says whose last activation had no answer. */
 export const mayBeRegistered = "may have been registered: check at the identity provider";
 
+/** Whether the credential has ended without an activation, although its IdP may have registered it. */
+export const isInDoubt = ({ state, triedAt, revocation }: Credential): boolean =>
+  (state === "failed" || state === "cancelled") &&
+  triedAt !== undefined &&
+  (revocation === undefined || revocation.state === "revoke_failed");
+
+/**
+ * Whether the credential can be revoked: its IdP has registered it, or may have, and no revocation is in progress or
+ * done. A credential in doubt without an id is left to a person.
+ */
+export const isRevocable = (credential: Credential): boolean =>
+  (credential.state === "active" && isUsable(credential)) ||
+  (isInDoubt(credential) && credential.credentialId !== undefined);
+
 /**
  * Returns why a user may sign in with the credentials after their request is deleted; undefined if no revocation is
  * missing.
@@ -83,8 +100,7 @@ export const mayBeRegistered = "may have been registered: check at the identity 
 export function whyStillUsable(credentials: readonly Credential[]): string | undefined {
   if (credentials.some(each => each.state === "active" && isUsable(each)))
     return "The request has active credentials: revoke them or offboard the person first.";
-  const isInDoubt = credentials.some(({ errorMessage = "" }) => errorMessage.includes(mayBeRegistered));
-  return isInDoubt ? `A credential of the request ${mayBeRegistered}.` : undefined;
+  return credentials.some(isInDoubt) ? `A credential of the request ${mayBeRegistered}.` : undefined;
 }
 
 /** Returns the state of a credential in reads: that of its revocation, if there is one. */

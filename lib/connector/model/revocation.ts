@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { type Instant, plus } from "../../platform/time.ts";
-import { type Credential, isRevoking, isUsable, type Revocation } from "./credential.ts";
+import { type Credential, isRevocable, isRevoking, type Revocation } from "./credential.ts";
 import type { Clock } from "./intervals.ts";
 import type { RequestValues } from "./loaded-request.ts";
 import { nextDue } from "./next-due.ts";
@@ -18,9 +18,6 @@ export type CredentialFilter = (key: SecurityKey, index: number) => boolean;
 /** Why and by whom a credential is revoked. */
 export type RevocationCause = Pick<Revocation, "reason" | "requestedBy">;
 
-/** Whether the credential can be revoked: it is active, and no revocation is in progress or done. */
-const isRevocable = (credential: Credential): boolean => credential.state === "active" && isUsable(credential);
-
 /** Returns the revocation in progress with its next attempt due at once, unless the IdP asked for a wait. */
 function broughtForward({ retry, ...revocation }: Revocation, at: Instant): Revocation {
   const isLater = retry.nextAt > at && (retry.notBefore ?? at) <= at;
@@ -28,7 +25,7 @@ function broughtForward({ retry, ...revocation }: Revocation, at: Instant): Revo
 }
 
 /**
- * Returns the security key with revocations of the active credentials that `filter` selects, due at once; the same
+ * Returns the security key with revocations of the credentials that `filter` selects and that can be revoked, due at once; the same
  * object if there are none. Revocations that are done stay as they are, those in progress are due at once, failed ones
  * start again. A due PIN email is dropped if no usable credential is left.
  */

@@ -87,10 +87,10 @@ describe("erasing one recipient", () => {
     const email = newUser();
     const requestId = await completed(connector, await connector.order(orderBody([1], email)));
     const loaded = await connector.load(requestId);
-    const errorMessage = "Not activated in time. It may have been registered: check at the identity provider.";
+    const triedAt = connector.now();
     const keys = loaded.keys.map(key => ({
       ...key,
-      credentials: key.credentials.map(each => ({ ...each, state: "failed" as const, errorMessage })),
+      credentials: key.credentials.map(each => ({ ...each, state: "failed" as const, triedAt })),
     }));
     await connector.context.requests.save(loaded, { keys });
     const reason = "A credential of the request may have been registered: check at the identity provider.";

@@ -4,6 +4,7 @@ import { personList } from "../../../../lib/connector/model/request-lists.ts";
 import { indexWriter } from "../../../../lib/connector/storage/index-writer.table.ts";
 import { listRow } from "../../../../lib/connector/storage/lists.table.ts";
 import { days, hours, minutes } from "../../../../lib/platform/time.ts";
+import { withIdps } from "../../../support/connector/changed-peers.ts";
 import { crashing } from "../../../support/connector/crashing.ts";
 import { authenticator, idAt } from "../../../support/connector/on-site.ts";
 import {
@@ -237,6 +238,44 @@ describe("to offboard a person", () => {
       credentials: ["revoke active revoked"],
     });
     expect(registrations(ada)).toBe(1);
+  });
+
+  test("revokes a failed credential that may have been registered", async () => {
+    const connector = await testConnector(peers, { ports: withIdps(() => ({ isRegistered: async () => undefined })) });
+    const ada = newUser();
+    await connector.orderAndPoll(bodyFor([ada]));
+    peers.entra.fail({ kind: "drop", phase: "after", method: "POST", path: "fido2Methods$" });
+    for (let run = 0; run < 3; run++) {
+      await connector.runCredentials();
+      connector.advance(minutes(1));
+    }
+    expect(await offboard(connector, { userId: ada }, true)).toEqual({
+      isComplete: false,
+      credentials: ["revoke failed -"],
+    });
+    expect(registrations(ada)).toBe(1);
+    expect(await offboard(connector, { userId: ada })).toEqual({
+      isComplete: true,
+      credentials: ["revoke failed revoked"],
+    });
+    expect(registrations(ada)).toBe(0);
+  });
+
+  test("leaves one that may have been registered and has no id to a person", async () => {
+    const connector = await testConnector(peers);
+    const ada = newUser();
+    const { requestId } = await connector.order(bodyFor([ada]));
+    const loaded = await connector.load(requestId);
+    const failed = { state: "failed", triedAt: connector.now() } as const;
+    const keys = loaded?.keys.map(key => ({
+      ...key,
+      credentials: key.credentials.map(each => ({ ...each, ...failed })),
+    }));
+    if (loaded && keys) await connector.context.requests.save(loaded, { keys });
+    expect(await offboard(connector, { userId: ada })).toEqual({
+      isComplete: false,
+      credentials: ["none failed - It may have been registered: check at the identity provider."],
+    });
   });
 
   test("may stop at any write: a repeat ends it, and removes nobody else's credential", async () => {

@@ -14,6 +14,7 @@ import { listRow } from "../../../../lib/connector/storage/lists.table.ts";
 import { backupsContainer } from "../../../../lib/platform/maintenance/read-backup.ts";
 import { days, hours, minutes } from "../../../../lib/platform/time.ts";
 import { AAGUIDS } from "../../../../local/peers/security-key/authenticator-keys.ts";
+import { withIdps } from "../../../support/connector/changed-peers.ts";
 import { crashing } from "../../../support/connector/crashing.ts";
 import { connectorWith, send, sinkOfFile, typesAt } from "../../../support/connector/event-sinks.ts";
 import {
@@ -24,6 +25,7 @@ import {
   refusalOf,
   type TestConnector,
   testConnector,
+  withoutPins,
 } from "../../../support/connector/test-connector.ts";
 import { runTask } from "../../../support/run-task.ts";
 import { storedText } from "../../../support/storage/stored-text.ts";
@@ -200,6 +202,26 @@ describe("the clean-up of a request with an active credential", () => {
     expect((await keysOf(connector)).map(({ state }) => state).sort()).toEqual(["active", "failed"]);
   });
 
+  test("keeps a failed credential that may have been registered, which can be revoked", async () => {
+    const blind = withIdps(() => ({ isRegistered: async () => undefined }));
+    const connector = (await opened()).anotherInstance({ ports: blind });
+    peers.entra.fail({ kind: "drop", phase: "after", method: "POST", path: "fido2Methods$" });
+    const { requestId } = await connector.orderAndRun(withoutPins(orderBody()));
+    for (let run = 0; run < 2; run++) {
+      connector.advance(minutes(1));
+      await connector.runCredentials();
+    }
+    connector.advance(days(15));
+    expect(await connector.runCleanUp(1)).toMatchObject({ archived: 1, deleted: 0 });
+    const { isRevoked } = await revokeNow(
+      { requestId },
+      { kind: "tenant", application: "help-desk", roles: ["support"] },
+      connector.context,
+    );
+    expect(isRevoked).toBe(true);
+    expect((await keysOf(connector)).map(({ state }) => state)).toEqual(["revoked"]);
+  });
+
   test("keeps the time at which a shipment was delivered, and stops its tracking", async () => {
     const connector = await opened();
     const { requestId: delivered, shipmentId } = await completed(connector);
@@ -304,7 +326,7 @@ describe("the revocation of a credential", () => {
     const connector = await opened();
     const { requestId, user } = await completed(connector);
     peers.entra.fail({ kind: "refuse", method: "DELETE", status: 500, times: 3, body: { error: { message: user } } });
-    await revokeNow({ requestId }, caller, connector.context);
+    await revokeNow({ requestId }, { kind: "tenant", application: "help-desk", roles: ["support"] }, connector.context);
     expect(await keysOf(connector)).toMatchObject([{ state: "revoking" }]);
     connector.advance(days(2));
     expect(await connector.runCleanUp(1)).toMatchObject({ archived: 0 });
@@ -330,7 +352,13 @@ describe("the revocation of a credential", () => {
     const first = await revokeNow({ requestId, keyId: "s-01-001" }, caller, connector.context);
     expect([first.isRevoked, peers.entra.registrations(user)]).toEqual([true, []]);
     peers.entra.fail({ kind: "refuse", method: "DELETE", status: 500, times: 3 });
-    expect(await revokeNow({ requestId }, caller, connector.context)).toMatchObject({ isRevoked: false });
+    expect(
+      await revokeNow(
+        { requestId },
+        { kind: "tenant", application: "help-desk", roles: ["support"] },
+        connector.context,
+      ),
+    ).toMatchObject({ isRevoked: false });
     const revoked = connector.now();
     connector.advance(days(1825));
     expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 0 });
