@@ -107,8 +107,9 @@ export function notDelivered(key: SecurityKey, code: string | undefined, deps: C
 export function notAccepted(key: SecurityKey, failure: PeerFailure, inDoubt: boolean, deps: ConnectorDeps): KeyChange {
   deps.log.warn("mail_failed", { keyId: key.id, error: failure });
   const { kind, status, retryAfterSeconds, code } = failure;
-  // A 404 without the service's own error code does not say what became of the send.
-  if (failure.mayBeDone || (kind === "unreachable" && status === 404))
+  // A 404 without the service's own error code does not say what became of the send. 409 is documented for a second
+  // delivery of a send that is in progress (learn.microsoft.com/rest/api/communication/repeatable-requests).
+  if (failure.mayBeDone || (kind === "unreachable" && status === 404) || status === 409)
     return sendLater("The mail service did not confirm the PIN email.", { retryAfterSeconds }, deps);
   if (kind === "throttled") {
     const nextAt = plus(deps.now(), Math.max(1, retryAfterSeconds ?? 60) * 1000);

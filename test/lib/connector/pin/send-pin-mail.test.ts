@@ -556,6 +556,15 @@ describe("a PIN email that is not answered", () => {
     }
   });
 
+  test("by 409, as to a second delivery of a send in progress, is looked up before it is sent again", async () => {
+    const { connector, to } = await ready();
+    failing({ kind: "refuse", status: 409, phase: "after" });
+    await connector.runCredentials();
+    connector.advance(minutes(1));
+    await connector.runCredentials("timer");
+    expect([sends(), mailsTo(to).length]).toEqual([1, 1]);
+  });
+
   test("by a 404 of a proxy stops mailing after three, and is looked up before it is sent again", async () => {
     const { connector, to } = await ready({}, orderBody([1, 1, 1, 1]));
     failing({ kind: "nonsense", status: 404, phase: "after", times: 3 });
