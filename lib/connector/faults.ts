@@ -94,5 +94,6 @@ export const unreconciledFault = (
     ...details,
   });
 
-/** The error message of a request while it is not known whether its order was accepted. */
-export const unconfirmedMessage = "The delivery service has not confirmed the shipment; it is being looked up.";
+/** The error message of a request while it is not known whether its order was accepted: see `reconcileForMs`. */
+export const unconfirmedMessage =
+  "The delivery service has not confirmed the shipment; it is being looked up for 3 days.";

@@ -39,7 +39,8 @@ export async function saveFromHandler(
  * storage that has just lost an answer may also lose the id of the shipment, and an order cannot be withdrawn.
  */
 export async function recordOrderIntent(loaded: LoadedRequest, deps: ConnectorDeps): Promise<LoadedRequest> {
-  const request = { ...loaded.request, delivery: { sentAt: deps.now() } };
+  // The message is read if this process dies in the call; an answer removes it.
+  const request = { ...loaded.request, delivery: { sentAt: deps.now() }, errorMessage: unconfirmedMessage };
   let doubt: Fault | undefined;
   const onDoubt = (error: Fault) => {
     doubt = error;

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Challenge } from "../../../../lib/connector/model/webauthn.ts";
 import { days, hours, minutes, seconds } from "../../../../lib/platform/time.ts";
 import type { FaultRule } from "../../../../local/peers/peer.ts";
+import { withPort } from "../../../support/connector/changed-peers.ts";
 import { failingTable } from "../../../support/connector/crashing.ts";
 import { authenticator, onSiteBody } from "../../../support/connector/on-site.ts";
 import {
@@ -18,7 +19,7 @@ const peers = await peersOfFile();
 const ordered = () => peers.delivery.count("POST", /shipments$/);
 const lookUps = () => peers.delivery.count("GET", /shipments$/);
 
-const unconfirmed = "The delivery service has not confirmed the shipment; it is being looked up.";
+const unconfirmed = "The delivery service has not confirmed the shipment; it is being looked up for 3 days.";
 
 /** Orders, gets the refusal with an unknown outcome, and returns the id in it. */
 async function unanswered(connector: TestConnector, body = orderBody()): Promise<string> {
@@ -72,6 +73,15 @@ describe("a create whose delivery call is not answered", () => {
     await connector.runCredentials();
     expect(await connector.read(requestId)).toMatchObject({ state: "received" });
     expect(await connector.context.requests.requestOfShipment(other.shipmentId ?? "")).toBe(other.requestId);
+  });
+
+  test("because its host dies in the call: a read says at once that the order is looked up", async () => {
+    const dying = withPort("delivery", () => ({ createShipment: () => new Promise<never>(() => {}) }));
+    const connector = await testConnector(peers, { ports: dying });
+    void connector.order();
+    const received = async () => (await connector.queue("reconcile"))[0]?.requestId ?? "";
+    await expect.poll(async () => (await connector.load(await received()))?.request.delivery).toBeDefined();
+    expect(await connector.read(await received())).toMatchObject({ state: "received", error_message: unconfirmed });
   });
 
   test("compensates nothing", async () => {
