@@ -100,7 +100,10 @@ export const isRevocable = (credential: Credential): boolean =>
 export function whyStillUsable(credentials: readonly Credential[]): string | undefined {
   if (credentials.some(each => each.state === "active" && isUsable(each)))
     return "The request has active credentials: revoke them or offboard the person first.";
-  return credentials.some(isInDoubt) ? `A credential of the request ${mayBeRegistered}.` : undefined;
+  // A restored one without a response is in doubt at its end.
+  const isRestored = ({ state, triedAt }: Credential) => state === "processing" && triedAt !== undefined;
+  const mayBeActive = credentials.some(each => isInDoubt(each) || isRestored(each));
+  return mayBeActive ? `A credential of the request ${mayBeRegistered}.` : undefined;
 }
 
 /** Returns the state of a credential in reads: that of its revocation, if there is one. */
