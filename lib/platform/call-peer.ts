@@ -127,7 +127,9 @@ async function callOnce<T>(
 
   if (!response.ok) {
     const retryAfterSeconds = readRetryAfter(response.headers.get("retry-after"), access.now);
-    const details = { status, retryAfterSeconds, ...access.errorOf?.(jsonOf(text)), peerRequestId };
+    const detail = redirectDetail(response, call.url);
+    const reported = detail === undefined ? access.errorOf?.(jsonOf(text)) : { detail };
+    const details = { status, retryAfterSeconds, ...reported, peerRequestId };
     throw failed(kindOfStatus(status, details), details);
   }
   if (request.status !== undefined && status !== request.status)
@@ -137,6 +139,14 @@ async function callOnce<T>(
   const wrong = parsed.error.issues.map(({ path }) => path.join(".") || "body");
   const detail = `The response cannot be read: ${wrong.join(", ")}`;
   throw failed("unanswered", { status, detail, peerRequestId });
+}
+
+/** Names both hosts of a redirect and what to change; undefined for another response. A query is left out. */
+function redirectDetail({ status, headers }: Response, from: URL): string | undefined {
+  if (status < 300 || status > 399) return undefined;
+  const location = headers.get("location");
+  const to = (location !== null && URL.parse(location, from.href)?.origin) || "another address";
+  return `${from.origin} redirects to ${to}, which is not followed: correct the address in the settings.`;
 }
 
 /** Builds the request here, because the error of `fetch` quotes a bad header, including the token. */

@@ -94,13 +94,16 @@ async function leaveForReconciliation(
   deps: ConnectorDeps,
 ): Promise<Fault> {
   const { id } = loaded.request;
-  deps.log.error("delivery_unanswered", { credentialRequestId: id, error: cause });
   const at = plus(sentAt, deps.intervals.reconcileAfterMs);
   const due = { queue: "reconcile", at, peer: deliveryService } as const;
+  const redirect =
+    cause instanceof PeerFailure && Math.floor((cause.status ?? 0) / 100) === 3 ? cause.detail : undefined;
+  deps.log.error("delivery_unanswered", { credentialRequestId: id, ...(redirect && { redirect }), error: cause });
+  const errorMessage = [unconfirmedMessage, ...(redirect ? [`DELIVERY_API_BASE_URL: ${redirect}`] : [])].join(" ");
   const markUnconfirmed = ({ request }: LoadedRequest): Changes | undefined => {
     if (request.delivery?.sentAt !== sentAt || !isUnconfirmed(request)) return undefined;
     const left = { ...request, delivery: { ...request.delivery, isUnanswered: true } };
-    return { request: request.state === "received" ? { ...left, due, errorMessage: unconfirmedMessage } : left };
+    return { request: request.state === "received" ? { ...left, due, errorMessage } : left };
   };
   const written = await toResult(saveChanges(loaded, markUnconfirmed, deps));
   if ("error" in written) deps.log.error("reconcile_not_scheduled", { credentialRequestId: id, error: written.error });

@@ -206,7 +206,8 @@ describe("a response that is not a success", () => {
 
   test("does not follow a redirect, which would send the token to another host", async () => {
     next = { status: 307, headers: { location: `${peer.url}/elsewhere` } };
-    expect(await failureOf(call({ token: "t" }))).toMatchObject({ kind: "unanswered", status: 307 });
+    const detail = `${peer.url} redirects to ${peer.url}, which is not followed: correct the address in the settings.`;
+    expect(await failureOf(call({ token: "t" }))).toMatchObject({ kind: "unanswered", status: 307, detail });
     expect(peer.count("POST", /elsewhere/)).toBe(0);
   });
 

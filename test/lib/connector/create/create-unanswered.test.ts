@@ -41,7 +41,6 @@ describe("a create whose delivery call is not answered", () => {
   test.each<[string, FaultRule]>([
     ["answers without an id", { kind: "nonsense", status: 201, body: { shipment: "?" } }],
     ["answers with an id that can be none", { kind: "nonsense", body: { shipment_id: "../x" } }],
-    ["redirects", { kind: "refuse", status: 307 }],
     ["answers 408, as a gateway does that waits too long for it", { kind: "refuse", status: 408 }],
   ])("because it %s: 500 that names the request, which stays received and is ordered once", async (_, fault) => {
     const connector = await testConnector(peers);
@@ -50,6 +49,20 @@ describe("a create whose delivery call is not answered", () => {
     connector.advance(minutes(16));
     await connector.runCredentials();
     expect(await connector.read(requestId)).toMatchObject({ state: "received", error_message: unconfirmed });
+    expect(ordered()).toBe(1);
+  });
+
+  test("because it redirects: the request and the log name the setting, and it may be ordered", async () => {
+    const connector = await testConnector(peers);
+    peers.delivery.fail({ kind: "refuse", status: 307, method: "POST" });
+    const requestId = await unanswered(connector);
+    const redirect = expect.stringMatching(/redirects to another address, .* correct the address in the settings\.$/);
+    expect(connector.events("delivery_unanswered")).toMatchObject([{ redirect }]);
+    connector.advance(minutes(16));
+    await connector.runCredentials();
+    const { state, error_message } = await connector.read(requestId);
+    expect(state).toBe("received");
+    expect(error_message).toMatch(/3 days\. DELIVERY_API_BASE_URL: http.* redirects to another address/);
     expect(ordered()).toBe(1);
   });
 
