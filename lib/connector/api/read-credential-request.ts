@@ -86,6 +86,12 @@ export const listedV2 = z.lazy(() =>
     .meta({ id: "ListedCredentialRequest" }),
 );
 
+/** Returns the reason for the state of a request. A cancel that stopped is named: a job continues it (C19). */
+function messageOf({ cancelling, errorMessage, state, delivery }: CredentialRequest): string | undefined {
+  if (cancelling !== undefined) return "The request is being cancelled; a job continues a cancel that was interrupted.";
+  return errorMessage ?? (isTerminal(state) ? undefined : deliveryProblem(delivery?.shipment ?? {}));
+}
+
 /**
  * The read model of a request, whichever version made it (decision C4). Beyond the specification are `error_message`
  * beside `state`, by which a caller sees why a request stays `received` (decision C6), and what people look for it by:
@@ -102,7 +108,7 @@ export function readV2(request: CredentialRequest, keys: readonly SecurityKey[])
     credential_request_id: request.id,
     external_id: externalIdOf(recipient),
     state: request.state,
-    error_message: request.errorMessage ?? (isTerminal(request.state) ? undefined : deliveryProblem(shipment ?? {})),
+    error_message: messageOf(request),
     replaces: request.replaces && replacesFields(request.replaces),
     authenticators: authenticators.length === 0 ? undefined : authenticators,
     shipment:

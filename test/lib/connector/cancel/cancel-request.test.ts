@@ -280,7 +280,8 @@ describe("a cancel whose delivery call fails", () => {
       peers.delivery.fail({ kind: "drop", phase, method: "DELETE" });
       peers.delivery.fail({ kind: "refuse", status: 500, method: "GET", path: "/v1/fpr/shipments/", times: 100 });
       expect(await refusalOf(cancel())).toMatchObject({ status: 503, headers: { "retry-after": "30" } });
-      expect(await connector.read(requestId)).toMatchObject({ state: "started" });
+      const error_message = expect.stringContaining("is being cancelled");
+      expect(await connector.read(requestId)).toMatchObject({ state: "started", error_message });
       expect(compensated).toEqual([]);
       peers.delivery.clearFaults();
       connector.advance(minutes(2));
