@@ -35,13 +35,6 @@ type Query = z.ZodLazy<z.ZodObject>;
 export const otherParameters = ({ url }: Call, query: Query): readonly (readonly [string, string])[] =>
   Object.entries(readQuery(url)).filter(([name]) => !Object.hasOwn(query.unwrap().shape, name));
 
-/** Returns the problem of each of these query parameters: if one were ignored, a complete list would look filtered. */
-export const unknownParameters = (query: Query, others: readonly (readonly [string, string])[]): Problem[] =>
-  others.map(([name]) => ({
-    path: name,
-    reason: `is not known: this list accepts ${Object.keys(query.unwrap().shape).join(", ")}`,
-  }));
-
 const notPast = "must not be in the future";
 
 /** A past time in a query: a date, which means its beginning in UTC, or a date with time and offset. */

@@ -7,17 +7,10 @@ import { viewUser } from "../../../lib/auth/users/view-user.ts";
 import { omitUndefined } from "../../../lib/platform/collections.ts";
 import { ok } from "../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
+import { unknownParameters } from "../../../lib/platform/http/problems.ts";
 import type { AuthContext } from "../context.ts";
 import { mustChangeField, ofUser, ofUsers, optionalFlag, parsed, usernameField } from "../inputs.ts";
-import {
-  futureProblems,
-  listReply,
-  notFromLink,
-  otherParameters,
-  pageSize,
-  pastTime,
-  unknownParameters,
-} from "../paging.ts";
+import { futureProblems, listReply, notFromLink, otherParameters, pageSize, pastTime } from "../paging.ts";
 import { noContentAfter, toUserView, userSummary, userView } from "../views.ts";
 
 const body = z.lazy(() =>
@@ -115,9 +108,10 @@ export const listUsers = endpoint({
       ? []
       : [{ path: "$skiptoken", reason: notFromLink }]),
     ...futureProblems("$unused_since", unusedSince, now()),
+    // If one were ignored, a complete list would look filtered.
     ...unknownParameters(
       query,
-      otherParameters(call, query).filter(([name]) => name.startsWith("$")),
+      Object.fromEntries(otherParameters(call, query).filter(([name]) => name.startsWith("$"))),
     ),
   ],
   handle: async ({ query: given }, context: AuthContext, { call }) => {

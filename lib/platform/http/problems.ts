@@ -1,12 +1,14 @@
 import * as z from "zod";
 import type { Problem } from "../fault.ts";
-import { plainText } from "../text.ts";
 
 /** Maximum number of reported unknown fields of an object, or ignored fields of an input. */
 const reportLimit = 20;
 
-/** Maximum length of the name of an unknown field, which the sender chose. */
-const longestName = 100;
+/**
+ * Returns a name that the sender chose, for refusals, logs and headers, if it looks like the name of a field. Another
+ * text may be a secret: of a JSON body that is sent as a form, the name is the body.
+ */
+export const shownName = (name: string): string => (/^[$\w.[\]-]{1,100}$/.test(name) ? name : "(name not shown)");
 
 /**
  * Returns the invalid fields of an input with the reason, and the first 20 unknown ones of each object. Contains no
@@ -16,7 +18,7 @@ export const problemsOf = (error: z.core.$ZodError): Problem[] =>
   error.issues.flatMap(issue => {
     const paths =
       issue.code === "unrecognized_keys"
-        ? issue.keys.slice(0, reportLimit).map(key => [...issue.path, plainText(key, longestName) ?? ""])
+        ? issue.keys.slice(0, reportLimit).map(key => [...issue.path, shownName(key)])
         : [issue.path];
     return paths.map(path => ({ path: pathOf(path), reason: issue.message }));
   });
@@ -112,10 +114,7 @@ export function findIgnoredFields(schema: z.core.$ZodType, input: unknown): read
  * @param input the value before parsing
  */
 export const unknownFields = (schema: z.core.$ZodType | undefined, input: unknown): readonly Problem[] =>
-  findIgnoredFields(schema ?? z.object({}), input).map(path => ({
-    path: plainText(path, longestName) ?? "",
-    reason: unknownReason,
-  }));
+  findIgnoredFields(schema ?? z.object({}), input).map(path => ({ path, reason: unknownReason }));
 
 /** Returns the first 20 unknown parameters of a query as problems. @param schema of an object; absent: none is known */
 export function unknownParameters(schema: z.ZodType | undefined, query: object): readonly Problem[] {
@@ -132,7 +131,7 @@ function* findUnknown(schema: z.core.$ZodType, input: unknown, at: Keys): Genera
     case "object":
       for (const [key, value] of entriesOf(input)) {
         const inner = Object.hasOwn(def.shape, key) ? def.shape[key] : def.catchall;
-        if (inner === undefined) yield [...at, key];
+        if (inner === undefined) yield [...at, shownName(key)];
         else yield* findUnknown(inner, value, [...at, key]);
       }
       return;

@@ -1,5 +1,6 @@
 import { Fault, invalidRequest } from "../fault.ts";
 import type { Call } from "./call.ts";
+import { shownName } from "./problems.ts";
 import { decodeUtf8, fieldLimit, mediaType, parseJson, readBytes } from "./read-body.ts";
 
 type Fields = Record<string, unknown>;
@@ -19,8 +20,13 @@ const tooMany = (): Fault => new Fault("too_large", `The body must not have more
 async function bodyFields(call: Call, limitBytes: number): Promise<Fields> {
   const bytes = readBytes(call, limitBytes);
   const type = mediaType(call);
-  // The parser would replace plus signs itself, but for a form of plus signs it takes a hundred times as long.
-  if (type === "application/x-www-form-urlencoded") return readPairs(decodeUtf8(bytes).replaceAll("+", " "), tooMany);
+  if (type === "application/x-www-form-urlencoded") {
+    const text = decodeUtf8(bytes);
+    // curl sends so what has no content type.
+    if (/^\s*[{[]/.test(text)) throw new Fault("unsupported_media", "Send JSON as application/json.");
+    // The parser would replace plus signs itself, but for a form of plus signs it takes a hundred times as long.
+    return readPairs(text.replaceAll("+", " "), tooMany);
+  }
   if (type === "multipart/form-data") return toUniqueFields(await multipart(call, bytes));
   if (bytes.byteLength === 0) return {};
   if (type !== "application/json") {
@@ -90,6 +96,6 @@ function toUniqueFields<T>(pairs: Iterable<readonly [string, T]>): Record<string
     fields[name] = value;
   }
   if (repeated.size > 0)
-    throw invalidRequest([...repeated].map(name => ({ path: name, reason: "must be given once" })));
+    throw invalidRequest([...repeated].map(name => ({ path: shownName(name), reason: "must be given once" })));
   return fields;
 }

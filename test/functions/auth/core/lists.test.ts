@@ -159,7 +159,7 @@ describe("GET /core/users (specification section 4)", () => {
         // Of users it is the key of an attribute.
         if (name === "enable" && list === "users") continue;
         const { status, body } = await auth.call("GET", `/core/${list}?${name}=1`);
-        const error = `${name} is not known: this list accepts ${names}`;
+        const error = `${name} is not known: the call accepts ${names}`;
         expect({ status, body }).toEqual({ status: 400, body: { error } });
       }
     },

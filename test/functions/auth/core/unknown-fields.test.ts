@@ -35,10 +35,12 @@ const waysToSend: readonly (readonly [string, (fields: Record<string, string>) =
   ["a JSON object", fields => ({ body: JSON.stringify(fields) })],
 ];
 
-const posts = Object.values(core.endpoints)
-  .flatMap(({ routes }) => routes)
-  .filter(route => route.startsWith("POST") && !route.endsWith("/batch"))
-  .map(route => route.replace("POST ", ""));
+const templatesOf = (method: string) =>
+  Object.values(core.endpoints)
+    .flatMap(({ routes }) => routes)
+    .filter(route => route.startsWith(method) && !route.endsWith("/batch"))
+    .map(route => route.replace(`${method} `, ""));
+const posts = templatesOf("POST");
 const pathOf = (template: string) =>
   `/core${template.replace("{user}", String(user.id)).replace("{prefix}", prefix).replace("{key}", "team")}`;
 
@@ -106,14 +108,37 @@ describe("an unknown field of a Core request", () => {
     });
   });
 
-  it("is named with at most 19 others, each name shortened to 100 characters", async () => {
-    const names = Array.from({ length: 32 }, (_, index) => `${index}-`.padEnd(1000, "x"));
+  it("is named with at most 19 others", async () => {
+    const names = Array.from({ length: 32 }, (_, index) => `${index}-`.padEnd(100, "x"));
     const { body } = await auth.post(
       `/core/users/${user.id}/unlock`,
       Object.fromEntries(names.map(name => [name, ""])),
     );
-    const named = names.slice(0, 20).map(name => `${name.slice(0, 100)} is not a known field`);
+    const named = names.slice(0, 20).map(name => `${name} is not a known field`);
     expect(body).toEqual({ error: named.join("; ") });
+  });
+
+  it("is not shown where it is a whole body with secrets", async () => {
+    const secret = "correct horse battery";
+    const json = JSON.stringify({ username: newName(), password: secret });
+    const asForm = { "content-type": "application/x-www-form-urlencoded" };
+    const sent = await auth.call("POST", "/core/users", { headers: asForm, body: json });
+    expect(sent).toMatchObject({ status: 415, body: { error: "Send JSON as application/json." } });
+    const others = await Promise.all([
+      auth.call("POST", "/core/users", { headers: asForm, body: encodeURIComponent(json) }),
+      auth.call("POST", "/core/users", multipart({ [secret]: "" })),
+      auth.call("POST", "/core/users", { body: JSON.stringify({ [json]: "" }) }),
+      auth.call("POST", `/core/users?${encodeURIComponent(json)}`),
+      auth.call("GET", `/core/otpkeys?${encodeURIComponent(json)}`),
+      auth.call("GET", `/core/otpkeys?${encodeURIComponent(secret)}=1&${encodeURIComponent(secret)}=2`),
+    ]);
+    for (const { status, body } of others) {
+      expect({ status, body }).toMatchObject({
+        status: 400,
+        body: { error: expect.stringContaining("(name not shown)") },
+      });
+      expect(JSON.stringify(body)).not.toContain("horse");
+    }
   });
 
   it("refuses the element of a batch, by name, and no other element", async () => {

@@ -71,6 +71,21 @@ describe("parameters of the authentication server", () => {
     expect(await refusalOf(sent)).toEqual({ kind: "invalid", problems: [{ path: "a", reason: "must be given once" }] });
   });
 
+  it("do not show a repeated name that may be a secret", async () => {
+    const problems = [{ path: "(name not shown)", reason: "must be given once" }];
+    expect(await refusalOf({ type: form, body: "my secret&my secret" })).toEqual({ kind: "invalid", problems });
+  });
+
+  it.each(['{"password":"a secret&co"}', ' {"password":"a=b"}', '[{"password":"x"}]'])(
+    "are asked for as application/json where a form is JSON: %s",
+    async body => {
+      await expect(read(call({ type: form, body }))).rejects.toMatchObject({
+        kind: "unsupported_media",
+        message: "Send JSON as application/json.",
+      });
+    },
+  );
+
   it.each([
     ["escapes in a query", { method: "GET", query: "?a=%FF" }],
     ["escapes in a form", { type: form, body: "a=%C3%28" }],
