@@ -6,19 +6,20 @@ import { decodeUtf8, fieldLimit, mediaType, parseJson, readBytes } from "./read-
 type Fields = Record<string, unknown>;
 
 /**
- * Returns the fields of a call: the query and, for a POST, the body (form, multipart or JSON object), which has
+ * Returns the fields of a call: the query and, except for a GET, the body (form, multipart or JSON object), which has
  * precedence.
  * Throws Fault `invalid` for a field that occurs twice in query or form, and `too_large` for too many fields (G4).
  */
 export async function readFields(call: Call, limitBytes: number): Promise<Fields> {
   const query = readQuery(call.url);
-  return call.method === "POST" ? Object.assign(query, await bodyFields(call, limitBytes)) : query;
+  return call.method === "GET" ? query : Object.assign(query, await bodyFields(call, limitBytes));
 }
 
 const tooMany = (): Fault => new Fault("too_large", `The body must not have more than ${fieldLimit} fields.`);
 
 async function bodyFields(call: Call, limitBytes: number): Promise<Fields> {
   const bytes = readBytes(call, limitBytes);
+  if (bytes.byteLength === 0) return {};
   const type = mediaType(call);
   if (type === "application/x-www-form-urlencoded") {
     const text = decodeUtf8(bytes);
@@ -28,7 +29,6 @@ async function bodyFields(call: Call, limitBytes: number): Promise<Fields> {
     return readPairs(text.replaceAll("+", " "), tooMany);
   }
   if (type === "multipart/form-data") return toUniqueFields(await multipart(call, bytes));
-  if (bytes.byteLength === 0) return {};
   if (type !== "application/json") {
     throw new Fault("unsupported_media", "Send parameters as a form, as multipart/form-data or as a JSON object.");
   }

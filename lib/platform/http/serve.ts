@@ -57,7 +57,7 @@ export function serve<D, S>(
         reply = await handle(api, endpoint, { ...identity, call, requestId, address }, options);
         if (onlyListed) requireListedReply(endpoint, reply);
       } catch (error) {
-        const fault = toFault(error, onlyListed !== true || isListed(api, endpoint, call.method, error), log);
+        const fault = toFault(error, onlyListed !== true || isListed(endpoint, call.method, error), log);
         if (fault.caller !== undefined) addLogFields(callerFields(fault.caller));
         if (fault.kind === "unavailable") reason = fault.reason;
         reply = api.refuse(fault);
@@ -148,17 +148,15 @@ function toFault(thrown: unknown, isAllowed: boolean, log: Log): Fault {
 const isCallerRefused = ({ kind, reason }: Fault, { access }: AnyEndpoint): boolean =>
   (kind === "unauthenticated" || kind === "forbidden") && (access === "caller" || reason !== undefined);
 
-type AnyApi = Pick<Api<never>, "input">;
 type AnyEndpoint = Omit<Endpoint<never>, "run">;
 
-const isListed = (api: AnyApi, endpoint: AnyEndpoint, method: string, error: unknown): boolean =>
-  !(error instanceof Fault) || canRefuse(api, endpoint, { method, kind: error.kind });
+const isListed = (endpoint: AnyEndpoint, method: string, error: unknown): boolean =>
+  !(error instanceof Fault) || canRefuse(endpoint, { method, kind: error.kind });
 
 /**
  * Returns whether a method of an endpoint can answer with a kind of Fault, by its list of refusals or by the pipeline.
  */
 export function canRefuse(
-  { input }: AnyApi,
   endpoint: AnyEndpoint,
   { method, kind }: { readonly method: string; readonly kind: FaultKind },
 ): boolean {
@@ -177,7 +175,7 @@ export function canRefuse(
     case "too_large":
     case "unsupported_media":
       // The body of a call that needs none is read too, to refuse what it contains (G4).
-      return input === "fields" ? method === "POST" : method !== "GET";
+      return method !== "GET";
     default:
       return false;
   }

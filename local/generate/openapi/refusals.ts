@@ -63,7 +63,7 @@ export function refusalsOf(api: Api<never>, error: Json): Refusals {
   );
   const own = faultKinds.filter(kind => operations.some(({ endpoint }) => isOwn(endpoint, kind)));
   const common = faultKinds.filter(kind =>
-    operations.some(({ endpoint, method }) => !isOwn(endpoint, kind) && canRefuse(api, endpoint, { method, kind })),
+    operations.some(({ endpoint, method }) => !isOwn(endpoint, kind) && canRefuse(endpoint, { method, kind })),
   );
   const byStatus = [...Map.groupBy(new Set([...common, ...own]), statusOf)]
     .filter(([, kinds]) => kinds.some(kind => own.includes(kind)))

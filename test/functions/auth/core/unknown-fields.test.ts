@@ -41,6 +41,7 @@ const templatesOf = (method: string) =>
     .filter(route => route.startsWith(method) && !route.endsWith("/batch"))
     .map(route => route.replace(`${method} `, ""));
 const posts = templatesOf("POST");
+const deletes = templatesOf("DELETE");
 const pathOf = (template: string) =>
   `/core${template.replace("{user}", String(user.id)).replace("{prefix}", prefix).replace("{key}", "team")}`;
 
@@ -84,6 +85,25 @@ describe("an unknown field of a Core request", () => {
     expect({ status, body }).toEqual(problemOf("dry_run"));
     expect((await auth.get(`/core/users/${user.id}`)).status).toBe(200);
   });
+
+  it.each(deletes)("is refused and named by DELETE %s before anything is deleted, in the body", async template => {
+    const before = await stored();
+    for (const [way, send] of waysToSend)
+      expect([way, await auth.call("DELETE", pathOf(template), send({ no_such: "1" }))]).toMatchObject([
+        way,
+        problemOf("no_such"),
+      ]);
+    expect(await stored()).toEqual(before);
+  });
+
+  it.each(["application/json", "multipart/form-data; boundary=cut", "text/plain"])(
+    "is not in an empty body of a DELETE of the type %s",
+    async type => {
+      const { id } = await auth.makeUser({ password: newPassword() });
+      const headers = { "content-type": type };
+      expect((await auth.call("DELETE", `/core/users/${id}`, { headers, body: "" })).status).toBe(204);
+    },
+  );
 
   it.each([
     ["the end of a validity", `otpkeys/${prefix}/validity`, { valid_from: auth.now(), valid_untill: later }],

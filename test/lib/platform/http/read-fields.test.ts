@@ -43,6 +43,12 @@ describe("parameters of the authentication server", () => {
     });
   });
 
+  it("come from the body of a DELETE too, and from none of a GET", async () => {
+    const sent = { query: "?a=1", type: form, body: "b=2" };
+    expect(await read(call({ method: "DELETE", ...sent }))).toEqual({ a: "1", b: "2" });
+    expect(await read(call({ method: "GET", ...sent }))).toEqual({ a: "1" });
+  });
+
   it("also come from a multipart form, a JSON object and the query of a POST", async () => {
     const body = '--b\r\ncontent-disposition: form-data; name="username"\r\n\r\nada\r\n--b--\r\n';
     expect(await read(call({ type: "multipart/form-data; boundary=b", body }))).toEqual({ username: "ada" });
