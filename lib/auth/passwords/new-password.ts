@@ -5,15 +5,21 @@ import { normalPassword, passwordMaxCodePoints } from "./password-hash.ts";
 /**
  * Parses a new password by the rules (A4). Returns it in NFC. The reason names the rule and quotes nothing of the
  * password. An empty text is too short: a caller for whom it means "no password" does not parse it.
+ * @param username undefined if it is not known: then the password is not compared with it
  * @param minLength minimum number of code points
  */
-export async function parseNewPassword(text: string, username: string, minLength: number): Promise<Parsed<string>> {
+export async function parseNewPassword(
+  text: string,
+  username: string | undefined,
+  minLength: number,
+): Promise<Parsed<string>> {
   if (!text.isWellFormed()) return refused("must be well-formed Unicode");
   const password = normalPassword(text);
   if (isLongerThan(password, passwordMaxCodePoints))
     return refused(`must have at most ${passwordMaxCodePoints} characters`);
   if (!isLongerThan(password, minLength - 1)) return refused(`must have at least ${minLength} characters`);
-  if (comparableText(password) === comparableText(username)) return refused("must not be the username");
+  if (username !== undefined && comparableText(password) === comparableText(username))
+    return refused("must not be the username");
   if (await isCommonPassword(password)) {
     return refused("must not be a common password, a repetition, or a run such as abcdefgh");
   }

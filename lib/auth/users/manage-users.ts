@@ -32,7 +32,7 @@ interface GivenPassword {
 
 /** Returns why a user cannot have a password (A4). */
 export async function passwordProblems(
-  { password, mustChange = false, name = "" }: GivenPassword,
+  { password, mustChange = false, name }: GivenPassword,
   { passwordMinLength }: AuthDeps["rules"],
 ): Promise<readonly Problem[]> {
   if (password === undefined) return [];

@@ -60,6 +60,10 @@ describe("POST /core/users (specification section 4)", () => {
     ],
     [{ username: "Arthur Dent", password: "arthur dent" }, "password must not be the username"],
     [
+      { username: "", password: " ".repeat(8) },
+      "username must not be empty; password must not be a common password, a repetition, or a run such as abcdefgh",
+    ],
+    [
       { username: "1", password: "short" },
       /^username must have a character .*; password must have at least 8 characters$/,
     ],
@@ -159,6 +163,13 @@ describe("POST /core/users/<id-or-username>/reset (specification section 4)", ()
     for (const password of ["", user.password]) {
       expect((await auth.post("/client/authenticate", { username: user.name, password })).body).toBe(false);
     }
+  });
+
+  it("names the rule that a password of blanks breaks", async () => {
+    const { id } = await auth.makeUser();
+    const { status, body } = await auth.post(`/core/users/${id}/reset`, { password: " ".repeat(8) });
+    const error = "password must not be a common password, a repetition, or a run such as abcdefgh";
+    expect({ status, body }).toEqual({ status: 400, body: { error } });
   });
 
   it("refuses the user's own name as the password, and an unknown user", async () => {

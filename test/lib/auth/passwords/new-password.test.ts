@@ -43,6 +43,13 @@ describe("a new password", () => {
     expect(await parse(text)).toEqual(reason("must not be the username"));
   });
 
+  it("is not compared with a username that is not known", async () => {
+    expect(await parseNewPassword("Zaphod Beeblebrox", undefined, 8)).toEqual({ ok: true, value: "Zaphod Beeblebrox" });
+    expect(await parseNewPassword(" ".repeat(8), undefined, 8)).toEqual(
+      reason("must not be a common password, a repetition, or a run such as abcdefgh"),
+    );
+  });
+
   it("is not a common one", async () => {
     expect(await parse("password1")).toEqual(
       reason("must not be a common password, a repetition, or a run such as abcdefgh"),
