@@ -2,6 +2,7 @@ import * as z from "zod";
 import type { Page, Range } from "../../lib/auth/store.ts";
 import type { Problem } from "../../lib/platform/fault.ts";
 import type { Call, Reply } from "../../lib/platform/http/call.ts";
+import { shapeOf } from "../../lib/platform/http/problems.ts";
 import { readQuery } from "../../lib/platform/http/read-fields.ts";
 import { parseInstant, timeError } from "../../lib/platform/http/time-field.ts";
 import type { Instant } from "../../lib/platform/time.ts";
@@ -26,14 +27,14 @@ export const pageSize = z.lazy(() =>
 /** The problem of a `$skiptoken` that no response contained. */
 export const notFromLink = "must be a value from the link to the next page";
 
-type Query = z.ZodLazy<z.ZodObject>;
-
 /**
  * Returns the query parameters that are not in the schema of the query. Reads them from the URL, so that `__proto__` is
  * an ordinary name.
  */
-export const otherParameters = ({ url }: Call, query: Query): readonly (readonly [string, string])[] =>
-  Object.entries(readQuery(url)).filter(([name]) => !Object.hasOwn(query.unwrap().shape, name));
+export function otherParameters({ url }: Call, query: z.ZodType): readonly (readonly [string, string])[] {
+  const known = shapeOf(query);
+  return Object.entries(readQuery(url)).filter(([name]) => !Object.hasOwn(known, name));
+}
 
 const notPast = "must not be in the future";
 

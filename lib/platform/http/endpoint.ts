@@ -1,8 +1,8 @@
-import * as z from "zod";
+import type * as z from "zod";
 import type { Caller, CallerRole } from "../caller.ts";
 import { Fault, type FaultKind, invalidRequest, type Problem } from "../fault.ts";
 import type { Call, Reply } from "./call.ts";
-import { problemsOf } from "./problems.ts";
+import { problemsOf, shapeOf } from "./problems.ts";
 
 /** `METHOD /path/{parameter}`, relative to the path prefix of the API (G2). */
 export type Route = `${"GET" | "POST" | "DELETE"} /${string}`;
@@ -196,13 +196,6 @@ function validFields(schema: Schema, input: unknown): object {
   });
   return Object.fromEntries(fields);
 }
-
-const shapeOf = (schema: Schema): Readonly<Record<string, z.core.$ZodType>> =>
-  schema instanceof z.ZodLazy
-    ? shapeOf(schema.unwrap() as z.ZodType)
-    : schema instanceof z.ZodObject
-      ? schema.shape
-      : {};
 
 /**
  * Returns the result of a schema. Zod compares the `length` of every value that has one, also of an object in the place

@@ -118,10 +118,16 @@ export const unknownFields = (schema: z.core.$ZodType | undefined, input: unknow
 
 /** Returns the first 20 unknown parameters of a query as problems. @param schema of an object; absent: none is known */
 export function unknownParameters(schema: z.ZodType | undefined, query: object): readonly Problem[] {
-  const known = schema instanceof z.ZodLazy ? schema.unwrap() : schema;
-  const names = known instanceof z.ZodObject ? Object.keys(known.shape) : [];
+  const names = Object.keys(shapeOf(schema));
   const reason = `is not known: the call ${names.length === 0 ? "has no parameters" : `accepts ${names.join(", ")}`}`;
   return unknownFields(schema, query).map(({ path }) => ({ path, reason }));
+}
+
+/** Returns the schemas of the fields of an object's schema, also of one that is built at its first use. */
+export function shapeOf(schema: z.core.$ZodType | undefined): Readonly<Record<string, z.core.$ZodType>> {
+  // `unwrap` would build the schema anew.
+  if (schema instanceof z.ZodLazy) return shapeOf(schema._zod.innerType);
+  return schema instanceof z.ZodObject ? schema.shape : {};
 }
 
 /** Knows the kinds of schemas that the bodies of endpoints have; a test fails if one has another. */

@@ -1,4 +1,7 @@
-import { describe, expect, it, test } from "vitest";
+import { describe, expect, it, test, vi } from "vitest";
+import type * as z from "zod";
+import { listOtpkeys } from "../../../../functions/auth/core/otpkeys.ts";
+import { listUsers } from "../../../../functions/auth/core/users.ts";
 import { hours } from "../../../../lib/platform/time.ts";
 import { hotpKey, newPrefix, type SoftwareKey } from "../../../support/auth/software-key.ts";
 import { type MadeUser, newPassword, origin, type TestAuth, testAuth } from "../../../support/auth/test-auth.ts";
@@ -164,6 +167,18 @@ describe("GET /core/users (specification section 4)", () => {
       }
     },
   );
+
+  it("builds the schema of its query at most once, however many parameters a query has", async () => {
+    for (const [list, { query }] of Object.entries({ users: listUsers, otpkeys: listOtpkeys })) {
+      const build = vi.spyOn((query as z.ZodLazy)._zod.def, "getter");
+      for (const first of ["enabled", "$enabled"]) {
+        const filters = Array.from({ length: 31 }, (_, index) => [`key${index}`, "x"]);
+        await auth.get(`/core/${list}`, Object.fromEntries([[first, "true"], ...filters]));
+      }
+      expect(build.mock.calls.length, list).toBeLessThanOrEqual(1);
+      build.mockRestore();
+    }
+  });
 
   it("costs storage reads by its matches, not by the number of users", async () => {
     const rare = async () => (await auth.counted(() => auth.get("/core/users", { team: "red", floor: "2" }))).total;

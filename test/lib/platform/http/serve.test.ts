@@ -371,6 +371,18 @@ describe("an unknown field", () => {
   });
 });
 
+describe("a schema that is built at its first use", () => {
+  it.each(["json", "fields"] as const)("is built once for all calls with %s", async input => {
+    const query = vi.fn(() => z.object({ top: z.string().optional() }));
+    const fields = vi.fn(() => body);
+    const sample = echo({ query: z.lazy(query), body: z.lazy(fields), check: () => [] });
+    const { send } = served(sample, { input });
+    for (const more of [{}, { more: 1 }, {}])
+      await send({ path: "things/1?top=1&x=2", ...json({ name: "n", ...more }) });
+    expect([query, fields].map(({ mock }) => mock.calls.length)).toEqual([1, 1]);
+  });
+});
+
 describe("what goes wrong inside", () => {
   it("is a bare 500: no message, no stack, nothing foreign leaves", async () => {
     for (const error of [
