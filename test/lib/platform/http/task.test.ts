@@ -72,7 +72,7 @@ describe("a task", () => {
     expect(reply).toMatchObject({
       status: 400,
       body: {
-        fields: ["dry_run", "__proto__", "code"].map(path => ({
+        fields: ["dry_run", "__proto__"].map(path => ({
           path,
           reason: "is not known: the call has no parameters",
         })),
@@ -81,6 +81,13 @@ describe("a task", () => {
     const logged = events();
     expect(logged.map(({ event }) => event)).toEqual(["task_refused"]);
     expect(JSON.stringify([reply, logged])).not.toContain("a-secret");
+  });
+
+  it("is started with the master key in its URL, where the host accepts it too", async () => {
+    events();
+    const reply = await served(counting)(call("", {}, "?code=a-secret"));
+    expect(reply).toMatchObject({ status: 200, body: { data: { counted: 10 } } });
+    expect(JSON.stringify([reply, events()])).not.toContain("a-secret");
   });
 
   it("that fails returns no details, and the log has all of them", async () => {
