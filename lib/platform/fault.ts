@@ -80,3 +80,8 @@ export const isUnavailable = (error: unknown): error is Fault => error instanceo
 /** Returns the Fault of a request with invalid fields. */
 export const invalidRequest = (problems: readonly Problem[]): Fault =>
   new Fault("invalid", "The request is not valid.", { problems });
+
+/** Throws `invalidRequest` if there are problems. */
+export function refuseProblems(problems: readonly Problem[]): void {
+  if (problems.length > 0) throw invalidRequest(problems);
+}

@@ -1,12 +1,12 @@
 import pLimit from "p-limit";
-import { Fault, invalidRequest } from "../../platform/fault.ts";
+import { Fault } from "../../platform/fault.ts";
 import { attributeOf } from "../attributes/attributes.ts";
 import { createBatch } from "../batch.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { ImportedHash } from "../passwords/imported-hash.ts";
 import type { UserView } from "../store.ts";
 import type { NewUser } from "./insert-user.table.ts";
-import { createUser, nameTaken, passwordProblems } from "./manage-users.ts";
+import { createUser, nameTaken } from "./manage-users.ts";
 
 /** A user of a batch (A25). */
 interface ImportedUser extends Required<Pick<NewUser, "username" | "attributes" | "otpkeys" | "enabled">> {
@@ -41,13 +41,10 @@ async function importUser(
   user: ImportedUser,
   deps: AuthDeps,
 ): Promise<{ readonly id: number; readonly isNew: boolean }> {
-  const { name, folded } = user.username;
+  const { folded } = user.username;
   const find = () => deps.users.view({ by: "name", folded });
   let found = await find();
   if (found === undefined) {
-    const { password } = user;
-    const invalid = typeof password === "string" ? await passwordProblems({ password, name }, deps.rules) : [];
-    if (invalid.length > 0) throw invalidRequest(invalid);
     const created = await createUser(user, deps);
     if (created !== undefined) return { id: created.id, isNew: true };
     found = await find();

@@ -1,4 +1,4 @@
-import { invalidRequest } from "../../platform/fault.ts";
+import { refuseProblems } from "../../platform/fault.ts";
 import type { Stored } from "../../platform/stored.ts";
 import type { Instant } from "../../platform/time.ts";
 import type { AuthDeps } from "../deps.ts";
@@ -18,8 +18,7 @@ export async function resetPassword(
 ): Promise<void> {
   const user = await requireUser(userRef, deps);
   const { id, name } = user.value;
-  const problems = await passwordProblems({ password, mustChange, name }, deps.rules);
-  if (problems.length > 0) throw invalidRequest(problems);
+  refuseProblems(await passwordProblems({ password, mustChange, name }, deps.rules));
   const stored = await hashNew(password, id, mustChange, deps);
   await replaceCredentials(user, stored === undefined ? {} : { password: stored }, { event: "password_reset" }, deps);
 }
