@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import pLimit from "p-limit";
+import { createKeyedHash } from "../../lib/auth/keyed-hash.ts";
 import { toAuthRules } from "../../lib/auth/rules.ts";
 import { createDeviceTokens } from "../../lib/auth/sessions/device-token.ts";
 import { findLiveSession } from "../../lib/auth/sessions/manage-sessions.ts";
@@ -9,7 +10,6 @@ import { authStore } from "../../lib/auth/store.table.ts";
 import { authTables } from "../../lib/auth/tables.table.ts";
 import { parseUsername } from "../../lib/auth/users/username.ts";
 import { openTables } from "../../lib/platform/azure/tables.ts";
-import { createKeyedHash } from "../../lib/platform/crypto.ts";
 import { createLog } from "../../lib/platform/log.ts";
 import { hours, instant, plus } from "../../lib/platform/time.ts";
 import type { Snapshot } from "./clone.ts";

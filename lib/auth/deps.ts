@@ -1,6 +1,7 @@
-import type { KeyedHash, Sealer } from "../platform/crypto.ts";
+import type { Sealer } from "../platform/crypto.ts";
 import type { Log } from "../platform/log.ts";
 import type { Now } from "../platform/time.ts";
+import type { KeyedHash } from "./keyed-hash.ts";
 import type { createOtpValidation } from "./otpkeys/kinds/remote.ts";
 import type { PasswordHasher } from "./passwords/password-hash.ts";
 import type { toAuthRules } from "./rules.ts";

@@ -1,11 +1,12 @@
 import * as z from "zod";
 import { RowError, rowColumns } from "../platform/azure/row-columns.ts";
 import type { Action, Entity, Row, Table, Tables } from "../platform/azure/tables.ts";
-import { hashOf, type KeyedHash } from "../platform/crypto.ts";
+import { hashOf } from "../platform/crypto.ts";
 import { isUnavailable } from "../platform/fault.ts";
 import type { Log } from "../platform/log.ts";
 import { confirmWrite } from "../platform/stored.ts";
 import { hourOf, type Instant, type Now } from "../platform/time.ts";
+import type { KeyedHash } from "./keyed-hash.ts";
 
 const names = {
   users: "users",

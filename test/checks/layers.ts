@@ -27,7 +27,7 @@ const layers: Layers = {
   ],
   "lib/auth": [
     // The domain model is pure.
-    ["passwords/typed-code.ts", "ids.ts", "otpkeys/prefix.ts"],
+    ["passwords/typed-code.ts", "ids.ts", "keyed-hash.ts", "otpkeys/prefix.ts"],
     ["sessions/device-token.ts"],
     ["sign-in/caller-address.ts", "sign-in/throttle.ts"],
     ["attributes/attributes.ts", "users/username.ts"],

@@ -1,8 +1,8 @@
 import * as z from "zod";
+import { createKeyedHash } from "../../../lib/auth/keyed-hash.ts";
 import { authBackedUp, restoreAuth, verifyAuth } from "../../../lib/auth/restore.table.ts";
 import { authTables, openAuthTables } from "../../../lib/auth/tables.table.ts";
 import { keyRing } from "../../../lib/platform/azure/cached-secrets.ts";
-import { createKeyedHash } from "../../../lib/platform/crypto.ts";
 import { type Task, task } from "../../../lib/platform/http/task.ts";
 import { findBackup } from "../../../lib/platform/maintenance/read-backup.ts";
 import { restore } from "../../../lib/platform/maintenance/restore.ts";

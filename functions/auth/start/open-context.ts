@@ -1,3 +1,4 @@
+import { createKeyedHash } from "../../../lib/auth/keyed-hash.ts";
 import { createOtpValidation } from "../../../lib/auth/otpkeys/kinds/remote.ts";
 import { createPasswordHasher } from "../../../lib/auth/passwords/password-hash.ts";
 import { authLimits, toAuthRules } from "../../../lib/auth/rules.ts";
@@ -5,7 +6,6 @@ import { createDeviceTokens } from "../../../lib/auth/sessions/device-token.ts";
 import type { AuthSettings } from "../../../lib/auth/settings.ts";
 import { authStore } from "../../../lib/auth/store.table.ts";
 import { keyRing } from "../../../lib/platform/azure/cached-secrets.ts";
-import { createKeyedHash } from "../../../lib/platform/crypto.ts";
 import type { Deployment } from "../../deployment.ts";
 import { apiUrl } from "../../service.ts";
 import type { AuthContext } from "../context.ts";

@@ -1,8 +1,8 @@
 import { timingSafeEqual } from "node:crypto";
 import * as z from "zod";
-import type { KeyedHash } from "../../platform/crypto.ts";
 import { type Immutable, storedInstant } from "../../platform/stored.ts";
 import { hours, type Instant, type Now, plus } from "../../platform/time.ts";
+import type { KeyedHash } from "../keyed-hash.ts";
 import { createTypedCode, readTypedCode } from "./typed-code.ts";
 
 /**

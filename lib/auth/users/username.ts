@@ -1,5 +1,5 @@
-import type { KeyedHash } from "../../platform/crypto.ts";
 import { accepted, type Parsed, refused } from "../../platform/fault.ts";
+import type { KeyedHash } from "../keyed-hash.ts";
 
 /** A username as it is shown, and folded as it is looked up (A3). */
 export interface Username {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { createKeyedHash } from "../../../lib/auth/keyed-hash.ts";
 import { idKey } from "../../../lib/auth/tables.table.ts";
 import { nameThrottleKey } from "../../../lib/auth/users/user-access.ts";
 import { keyRing } from "../../../lib/platform/azure/cached-secrets.ts";
-import { createKeyedHash } from "../../../lib/platform/crypto.ts";
 import { hours } from "../../../lib/platform/time.ts";
 import { hotpKey } from "../../support/auth/software-key.ts";
 import { type MadeUser, newName, testAuth, withSession } from "../../support/auth/test-auth.ts";

@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
+import { createKeyedHash } from "../../../lib/auth/keyed-hash.ts";
 import { type AuthStore, authStore } from "../../../lib/auth/store.table.ts";
 import type { NewOtpKey } from "../../../lib/auth/store.ts";
 import { authTables, type StorageDeps } from "../../../lib/auth/tables.table.ts";
 import { foldUsername, type UserRef } from "../../../lib/auth/users/username.ts";
 import { openTables, type Row, type Tables } from "../../../lib/platform/azure/tables.ts";
-import { createKeyedHash } from "../../../lib/platform/crypto.ts";
 import { createLog } from "../../../lib/platform/log.ts";
 import { type Instant, instant, plus } from "../../../lib/platform/time.ts";
 import { freshStorage, storageTimeoutMs } from "../storage/fresh-storage.ts";
