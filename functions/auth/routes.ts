@@ -6,7 +6,6 @@ import { addLogFields } from "../../lib/platform/log.ts";
 import { checkOrigin } from "./client/check-origin.ts";
 import * as credentials from "./client/credentials.ts";
 import * as sessions from "./client/sessions.ts";
-import { readPresented } from "./client/sessions.ts";
 import type { AuthContext } from "./context.ts";
 import { attributeEndpoints } from "./core/attributes.ts";
 import * as otpkeyImports from "./core/import-otpkeys.ts";
@@ -25,7 +24,6 @@ export const core: Api<AuthContext & ApiTokenContext> = {
   name: "core",
   title: "Authentication server, Core API",
   input: "fields",
-  refusesUnknown: true,
   // The longest value of an attribute needs 288 KiB in a form: 32,768 characters as nine bytes each (`%E2%82%AC`).
   bodyLimitBytes: 327_680,
   refuse: refuseCore,
@@ -67,6 +65,8 @@ export const client: Api<AuthContext, LiveSession> = {
   name: "client",
   title: "Authentication server, Client API",
   input: "fields",
+  // Forms of browsers send more.
+  ignoresUnknown: true,
   // Callers are anonymous, and credentials are short.
   bodyLimitBytes: 65_536,
   refuse: refuseClient,
@@ -86,7 +86,7 @@ export const identifySession =
   (context: AuthContext): Identify<LiveSession> =>
   async (access, call) => {
     if (access === "open" || access === "caller") return {};
-    const value = readPresented("Session", call.headers, context.rules.secureCookie);
+    const value = sessions.readPresented("Session", call.headers, context.rules.secureCookie);
     const session = await findLiveSession(value, context, { touch: access !== "session_without_refresh" });
     if (session === undefined && access === "optional_session") return {};
     if (session === undefined) throw sessionRequired();

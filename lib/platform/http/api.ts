@@ -9,8 +9,11 @@ export interface Api<D, S = unknown> {
   readonly endpoints: Readonly<Record<string, Endpoint<D, S>>>;
   /** Input style: JSON bodies, or fields of query, form or a flat JSON object. */
   readonly input: "json" | "fields";
-  /** Whether a call by another method than GET must have no unknown field (G4). Default: they are ignored. */
-  readonly refusesUnknown?: boolean;
+  /**
+   * Whether calls ignore unknown fields, in the style of fields; by default those that are no GET are refused (G4). In the
+   * style of JSON each endpoint says so.
+   */
+  readonly ignoresUnknown?: boolean;
   /** Maximum body size. */
   readonly bodyLimitBytes: number;
   /** Checks a call before anything else, such as its origin. Returns headers for the response or throws Fault. */

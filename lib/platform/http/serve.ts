@@ -95,7 +95,7 @@ function requireAccess<D, S>(
  * the fields that it ignores, so that a mistyped field is noticed.
  */
 async function handle<D, S>(
-  { input, bodyLimitBytes, refusesUnknown = false }: Api<D, S>,
+  { input, bodyLimitBytes, ignoresUnknown = false }: Api<D, S>,
   endpoint: Endpoint<D, S>,
   context: CallContext & Identity<S>,
   { deps, log }: ServeOptions<D, S>,
@@ -105,7 +105,7 @@ async function handle<D, S>(
   checkOriginalPath(call);
   if (input === "fields") {
     const fields = await readFields(call, bodyLimitBytes);
-    const problems = refusesUnknown && call.method !== "GET" ? unknownFields(endpoint.body, fields) : [];
+    const problems = ignoresUnknown || call.method === "GET" ? [] : unknownFields(endpoint.body, fields);
     return endpoint.run({ params, query: fields, body: fields, problems }, deps, context);
   }
   const given = readJsonInput(endpoint, call, bodyLimitBytes);

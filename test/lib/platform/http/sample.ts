@@ -12,6 +12,7 @@ export const sampleApi = (sample: Endpoint<object>, input: Api<object>["input"] 
   name: "connector",
   title: "Sample",
   input,
+  ignoresUnknown: input === "fields",
   bodyLimitBytes,
   refuse: (fault: Fault): Reply => ({
     status: statuses[fault.kind as keyof typeof statuses] ?? 599,
