@@ -53,8 +53,8 @@ const maxRunningMs = 360_000;
 
 /**
  * Creates the function that calls an API. The calls are idempotent (A10, C6), so a call without a response is repeated. A `Retry-After`
- * delays all calls, but for that of a 409: an earlier call with the same key still runs. A 500 that persists is returned, because it may
- * concern this call only.
+ * delays all calls; that of a 409 delays only the call itself, because an earlier call with the same idempotency key still runs. A 500
+ * that persists is returned, because it may concern this call only.
  */
 export function createAsk({ service, url, stop, cut, sleep, random, now, timeOfDay, waits }: Calling): Ask {
   let notBefore = 0;

@@ -49,6 +49,17 @@ describe("the documentation", () => {
     expect("| a |\n\n|---|\n").toMatch(broken);
   });
 
+  it("names only tests that exist", () => {
+    const named = pages.flatMap(path =>
+      [...readFileSync(path, "utf8").matchAll(/(?<![\w/-])test\/[\w./{},*<>-]*[\w/}*]/g)].map(([test]) => ({
+        path,
+        test,
+      })),
+    );
+    expect(named.length).toBeGreaterThan(50);
+    expect(named.filter(({ test }) => globSync(test.replace(/<[^>]*>/, "*")).length === 0)).toEqual([]);
+  });
+
   it("may have long rows of tables and long links, but no long code", () => {
     const long = "x".repeat(130);
     expect(longLines("a.md", `| ${long} |\n[a](${long})\n`)).toEqual([]);
