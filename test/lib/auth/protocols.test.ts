@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { attributeOf } from "../../../lib/auth/attributes/attributes.ts";
 import type { AuthStore } from "../../../lib/auth/store.table.ts";
-import type { UserFilter, UserSummary } from "../../../lib/auth/store.ts";
+import type { ThrottleState, UserFilter, UserSummary } from "../../../lib/auth/store.ts";
 import { authTables } from "../../../lib/auth/tables.table.ts";
 import { openTables } from "../../../lib/platform/azure/tables.ts";
 import { Fault } from "../../../lib/platform/fault.ts";
-import { hours, plus } from "../../../lib/platform/time.ts";
+import { hours, instant, plus } from "../../../lib/platform/time.ts";
 import {
   type CallFault,
   type Choices,
@@ -57,7 +57,9 @@ function choicesOf(next: (below: number) => number, faults: number): Choices {
 
 const existing = { a: 0, b: 0 };
 
-/** Tables in memory with the users a, who has k=x and p1, and b, and the OTP keys p1 and p2. */
+const failedOnce = { failures: 1, failedAt: instant(Date.UTC(2026, 10, 22)), reservations: [] };
+
+/** Tables in memory with the users a, who has k=x, p1 and a failed sign-in, and b, and the OTP keys p1 and p2. */
 const prepared = memoryTables();
 
 /** Opens tables with these users and OTP keys: copies of those in memory, or fills others. */
@@ -102,6 +104,8 @@ async function prepare(world: World): Promise<void> {
   await alone(set(existing.a, "k", "x"));
   await alone(assign(existing.a, "p1"));
   await settle(world);
+  // After clean-up, which removes it hours later.
+  await alone(failOnce("a"));
   world.log.length = 0;
   world.history.length = 0;
 }
@@ -212,6 +216,38 @@ const removeKey = (prefix: string): Operation => ({
   name: `delete key ${prefix}`,
   run: store => store.otpkeys.remove(prefix),
   check: (_, during) => isSome(during, truths => truths.every(truth => !hasKey(truth, prefix))),
+});
+
+const disable = (prefix: string): Operation => ({
+  name: `disable ${prefix}`,
+  run: async store => {
+    const key = await store.otpkeys.find(prefix);
+    return key && store.otpkeys.save(key, { ...key.value, enabled: false });
+  },
+});
+
+const describeKey = (prefix: string): Operation => ({
+  name: `set colour of ${prefix}`,
+  run: store => store.attributes.set({ prefix }, "colour", "black"),
+});
+
+const findThrottle = (store: AuthStore, name: string) =>
+  store.throttles.find({ kind: "name", text: name }, store.users.idOf(name));
+
+const failOnce = (name: string): Operation => ({
+  name: `fail a sign-in of ${name}`,
+  run: async store =>
+    store.throttles.save(await findThrottle(store, name), failedOnce, plus(failedOnce.failedAt, hours(1))),
+});
+
+/** Only user a has failed, so the next owner of the name must find no failure. */
+const throttle = (name: string): Operation => ({
+  name: `find the throttle of ${name}`,
+  run: store => findThrottle(store, name),
+  check: found => {
+    const { ownerId, value } = found as ThrottleState;
+    return value.failures === (ownerId === existing.a ? 1 : 0);
+  },
 });
 
 const reset = (id: number): Operation => ({
@@ -335,11 +371,20 @@ const interrupted: typeof pairs = {
   "a creation": () => [create("c"), create("c")],
   "a creation with an OTP key": () => [createWith("c", "p2"), createWith("c", "p2")],
   "a deletion": () => [remove(existing.a), remove(existing.a)],
-  "a deletion before the name is created again": () => [remove(existing.a), remove(existing.a), create("a")],
+  "a deletion before the name is created again": () => [
+    remove(existing.a),
+    throttle("a"),
+    remove(existing.a),
+    create("a"),
+    throttle("a"),
+  ],
   "a rename": () => [rename(existing.a, "c"), rename(existing.a, "c")],
-  "a rename before the former name is created": () => [rename(existing.a, "c"), create("a")],
+  "a rename before the former name is created": () => [rename(existing.a, "c"), create("a"), throttle("a")],
   "a value of an attribute": () => [set(existing.a, "k", "y"), set(existing.a, "k", "y")],
   "the end of an attribute": () => [set(existing.a, "k", undefined), set(existing.a, "k", undefined)],
+  "the end of use of an OTP key": () => [disable("p1"), disable("p1")],
+  "an attribute of an OTP key": () => [describeKey("p1"), describeKey("p1")],
+  "an attribute of an OTP key before it is deleted": () => [describeKey("p1"), removeKey("p1"), createKey("p1")],
   "a new OTP key": () => [createKey("p3"), createKey("p3"), assign(existing.b, "p3")],
   "a deletion of an OTP key before it is created again": () => [
     removeKey("p1"),
