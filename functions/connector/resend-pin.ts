@@ -26,8 +26,8 @@ export const resendPin = endpoint({
   summary: "Resend the PIN email of every key that has a PIN response",
   description:
     "Sends the PIN email of every key of the request again, if its PIN is known. Responds 409 with the reason " +
-    "if there is no PIN to send, 429 if the emails were sent too often, and 503 if a peer or the mail service failed and " +
-    "nothing was sent: a job then sends an email that failed.",
+    "if there is no PIN to send, 429 if the emails were sent too often, and 503 if nothing was sent and no email is " +
+    "due. An email that failed or may have been sent is left to a job, and its key named in `unsent`: do not repeat.",
   params: requestIdPath,
   answers: { 200: { description: "What was sent.", schema: resentV2 } },
   refusals: ["conflict", "throttled"],

@@ -63,3 +63,14 @@ export async function openPinResponse(
   const { isTransient = false, retryAfterSeconds } = failure ?? {};
   return opened ?? { problem: "No PIN response is available.", isTransient, retryAfterSeconds };
 }
+
+/** Returns ports that get each shipment once: one response has the PINs of all its security keys. */
+export function withOneGet({ delivery, ...deps }: ConnectorDeps): ConnectorDeps {
+  const got = new Map<string, ReturnType<typeof delivery.getShipment>>();
+  const getShipment = (id: string) => {
+    const shipment = got.get(id) ?? delivery.getShipment(id);
+    got.set(id, shipment);
+    return shipment;
+  };
+  return { ...deps, delivery: { ...delivery, getShipment } };
+}

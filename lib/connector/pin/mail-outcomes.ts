@@ -109,8 +109,10 @@ export function notAccepted(key: SecurityKey, failure: PeerFailure, inDoubt: boo
   const { kind, status, retryAfterSeconds, code } = failure;
   // A 404 without the service's own error code does not say what became of the send. 409 is documented for a second
   // delivery of a send that is in progress (learn.microsoft.com/rest/api/communication/repeatable-requests).
-  if (failure.mayBeDone || (kind === "unreachable" && status === 404) || status === 409)
-    return sendLater("The mail service did not confirm the PIN email.", { retryAfterSeconds }, deps);
+  if (failure.mayBeDone || (kind === "unreachable" && status === 404) || status === 409) {
+    const reason = code === undefined ? "" : `: ${code}`;
+    return sendLater(`The mail service did not confirm the PIN email${reason}.`, { retryAfterSeconds, code }, deps);
+  }
   if (kind === "throttled") {
     const nextAt = plus(deps.now(), Math.max(1, retryAfterSeconds ?? 60) * 1000);
     return mailAt(nextAt, inDoubt ? undefined : ({ triedAt, ...mail }) => mail);

@@ -12,19 +12,20 @@ import { hasPinMail, isMailable, queueOf, type SecurityKey } from "../model/secu
 import { loadUnleased } from "../runs/change-request.ts";
 import { type KeyChange, type KeyWork, keyWork } from "../runs/key-work.ts";
 import { isLeasedByAnother, isPastDeadline, isStopped, type Run, secondsUntilFree, startRun } from "../runs/run.ts";
-import { fetchPinResponse, openPinResponse } from "./fetch-pin.ts";
-import { addressesOf, deliver } from "./send-pin-mail.ts";
+import { fetchPinResponse, openPinResponse, withOneGet } from "./fetch-pin.ts";
+import { addressesOf, deliver, isInMail } from "./send-pin-mail.ts";
 
 /** How often the PIN of a security key may be resent within an hour: more emails help no recipient. */
 const resendsPerHour = 5;
 
 /**
  * Emails the PINs of a request again, for each security key whose PIN response is available and whose limit allows it
- * (C1, C14). An email that fails stays due for the job. Throws Fault: `not_found`; `conflict` with the reason if no key
- * has a PIN to send, if `PIN_MAIL_DOMAINS` allows none of the addresses, or with Retry-After while a job has the lease
- * of a key, after a wait of 2 seconds at most; `throttled` if every security key has reached its limit. If no email was
- * sent or taken by the mail service: `unavailable` if a peer is not responding or the mail service failed, else the
- * reason of the first key.
+ * (C1, C14). An email that fails or may have been sent is left to the job, and its key is named in the result: a caller
+ * that repeated the call would send another email. Throws Fault: `not_found`; `conflict` with the reason if no key has a
+ * PIN to send, if `PIN_MAIL_DOMAINS` allows none of the addresses, or with Retry-After while a job has the lease of a
+ * key, after a wait of 2 seconds at most; `throttled` if every security key has reached its limit. If no email was sent
+ * or left to the job: `unavailable` if a peer is not responding or the time is over, else the reason of the key that can
+ * be tried first.
  * @param provisioning that of the security keys; undefined for all
  * @returns the number of emails sent, and each other security key that has a PIN to send with the reason as a sentence
  */
@@ -40,14 +41,9 @@ export async function resendPin(
     const start = await loadUnleased(requestId, loaded => keysOf(loaded).filter(hasPinToSend), run);
     const ends = await resendEach(start, mailableKeyIds(start.request, keysOf(start), run), run);
     const faults = ends.flatMap(({ end }) => (end instanceof Fault ? end : []));
-    if (faults.length === ends.length)
-      throw (
-        faults.find(({ kind }) => kind === "unavailable") ??
-        faults.find(({ retryAfterSeconds }) => retryAfterSeconds !== undefined) ??
-        faults[0]
-      );
+    if (faults.length === ends.length) throw mostUseful(faults);
     const unsent = ends.flatMap(({ keyId, end }) =>
-      end === "sent" ? [] : { keyId, reason: end instanceof Fault ? end.message : takenMessage },
+      end === "sent" ? [] : { keyId, reason: end instanceof Fault ? end.message : end.leftToJob },
     );
     const sent = ends.length - unsent.length;
     run.log.info("pin_resent", { sent, unsent: unsent.length });
@@ -55,7 +51,11 @@ export async function resendPin(
   });
 }
 
-const takenMessage = "The mail service has accepted the email, and has not sent it yet.";
+/** Returns the fault for a call that mailed no key: `unavailable` before others, the earliest Retry-After first. */
+function mostUseful(faults: readonly Fault[]): Fault | undefined {
+  const rankOf = ({ kind, retryAfterSeconds = 1e6 }: Fault) => retryAfterSeconds - (kind === "unavailable" ? 1e9 : 0);
+  return faults.toSorted((a, b) => rankOf(a) - rankOf(b))[0];
+}
 
 const hasPinToSend = (key: SecurityKey): boolean => whyNotMailed(key) === undefined;
 
@@ -63,7 +63,10 @@ const hasPinToSend = (key: SecurityKey): boolean => whyNotMailed(key) === undefi
 function whyNotMailed(key: SecurityKey): string | undefined {
   if (!hasPinMail(key)) return "no PIN of the key is sent by email";
   if (key.mail.state === "waiting") return "no credential is active yet";
-  if (key.mail.state !== "none" && key.credentials.some(isUsable)) return undefined;
+  const usable = key.mail.state === "none" ? [] : key.credentials.filter(isUsable);
+  if (usable.some(isInMail)) return undefined;
+  if (usable.length > 0)
+    return "its identity provider has refused the only credential that is left, and is asked again within minutes";
   const states = key.credentials.map(shownState);
   if (states.includes("revoked")) return "the credentials were revoked";
   if (key.credentials.some(({ revocation }) => revocation)) return "the revocation of the credentials was asked for";
@@ -120,8 +123,8 @@ function whyNotNow(key: SecurityKey, run: Run): Fault | undefined {
   return new Fault("throttled", "The PIN was resent too often.", { retryAfterSeconds });
 }
 
-/** How the resend of one key ended. `taken`: the mail service has accepted the email, and not reported its end. */
-type ResendEnd = "sent" | "taken" | Fault;
+/** How the resend of one key ended. `leftToJob`: why its email, which is due, is not known to be sent. */
+type ResendEnd = "sent" | { readonly leftToJob: string } | Fault;
 
 /** Emails each key whose PIN is available until the time is over or the mail service throttles. */
 async function resendEach(start: LoadedRequest, keyIds: readonly string[], run: Run) {
@@ -143,30 +146,24 @@ async function resendOne(work: KeyWork): Promise<ResendEnd> {
     const { problem, isTransient, retryAfterSeconds = 30 } = opened;
     return isTransient ? new Fault("unavailable", problem, { retryAfterSeconds }) : new Fault("conflict", problem);
   }
-  if (!(await work.finish(await resend(work, opened.pin)))) return whyStopped(run) ?? keyBusyFault(work.key, run);
-  const { state, accepted, retry } = work.key.mail;
+  const { number: before } = work.key.mail;
+  const isSaved = await work.finish(await resend(work, opened.pin));
+  const { state, number, accepted, triedAt, retry } = work.key.mail;
+  // Without the intent, which has another number, nothing was sent.
+  if (number === before) return whyStopped(run) ?? keyBusyFault(work.key, run);
+  if (!isSaved) return { leftToJob: `The email may have been sent. ${lookUpMessage}` };
   if (state === "sent") return "sent";
-  if (state === "due" && accepted !== undefined) return "taken";
+  if (accepted !== undefined) return { leftToJob: "The mail service has accepted the email, and has not sent it yet." };
   const problem = retry?.lastError ?? mailServiceAway;
-  if (state !== "due" || retry === undefined) return new Fault("conflict", problem);
-  const retryAfterSeconds = between(run.now(), retry.nextAt) / 1000;
-  return new Fault("unavailable", `${problem} A job tries again.`, { retryAfterSeconds });
+  if (state !== "due") return new Fault("conflict", problem);
+  return { leftToJob: `${problem} ${triedAt === undefined ? "A job tries again." : lookUpMessage}` };
 }
+
+const lookUpMessage = "A job looks it up before it sends another one.";
 
 /** Returns the times of resends within the last hour, oldest first. */
 const recent = ({ mail }: SecurityKey, now: Instant): readonly Instant[] =>
   (mail.resentAt ?? []).filter(at => between(at, now) < hours(1));
-
-/** Returns ports that get each shipment once: one response has the PINs of all its security keys. */
-function withOneGet({ delivery, ...deps }: ConnectorDeps): ConnectorDeps {
-  const got = new Map<string, ReturnType<typeof delivery.getShipment>>();
-  const getShipment = (id: string) => {
-    const shipment = got.get(id) ?? delivery.getShipment(id);
-    got.set(id, shipment);
-    return shipment;
-  };
-  return { ...deps, delivery: { ...delivery, getShipment } };
-}
 
 /**
  * Sends the PIN again. Makes the email due under the next number, so that it is a new email to the mail service, and a

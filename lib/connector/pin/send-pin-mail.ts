@@ -3,7 +3,7 @@ import type { MailStatus } from "../../platform/mail.ts";
 import { orFailure, PeerFailure } from "../../platform/peer-failure.ts";
 import { between, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { isUsable } from "../model/credential.ts";
+import { type Credential, isUsable } from "../model/credential.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import { deliveryService, mailService, preRegistrationApi } from "../model/peer-names.ts";
 import { displayName, isMailable, isOnSite, type SecurityKey } from "../model/security-key.ts";
@@ -139,16 +139,20 @@ export async function deliver(
   return result instanceof PeerFailure ? notAccepted(work.key, result, inDoubt, run) : result;
 }
 
+/**
+ * Whether the PIN email names the user of the credential. Not of one that its IdP has refused: it is read back, and the
+ * user is left out of an email meanwhile even if the refusal proves wrong.
+ */
+export const isInMail = (credential: Credential): boolean => isUsable(credential) && credential.refusal === undefined;
+
 function contentOf({ request }: LoadedRequest, key: SecurityKey, pin: string): PinMailContent {
-  // A refusal that is still to be confirmed is hardly ever wrong.
-  const usable = key.credentials.filter(credential => isUsable(credential) && credential.refusal === undefined);
   const tracking = isOnSite(key) ? undefined : request.delivery?.shipment?.tracking;
   return {
     pin,
     keyName: displayName(key),
     serial: key.serial ?? "",
     // One user may have a credential at several identity providers.
-    userIds: [...new Set(usable.map(({ userId }) => userId))],
+    userIds: [...new Set(key.credentials.filter(isInMail).map(({ userId }) => userId))],
     trackingNumber: tracking?.number ?? "",
   };
 }

@@ -22,6 +22,8 @@ async function mailed(connector: TestConnector, keys = 1): Promise<{ requestId: 
   return { requestId, to: body.recipient.email };
 }
 
+const unconfirmed = "The mail service did not confirm the PIN email";
+const lookedUp = "A job looks it up before it sends another one.";
 const hour = "2026-01-31T10:00:00.000Z";
 const mailsTo = (to: string) => peers.mail.mails().filter(mail => mail.to.includes(to));
 
@@ -64,6 +66,10 @@ describe("resend-pin (specification section 4)", () => {
     ["the revocation of the credentials was asked for", revocation("revoking")],
     ["the credentials have failed", ended({ state: "failed" })],
     ["the credentials were cancelled", ended({ state: "cancelled" })],
+    [
+      "its identity provider has refused the only credential that is left, and is asked again within minutes",
+      ended({ state: "activation_pending", refusal: { at: hour, reason: "policy" } }),
+    ],
     ["no PIN of the key is sent by email", ({ pinRequest: _, ...key }) => key],
   ])("answers 409 because %s, for each key that has no other reason, and sends nothing", async (why, change) => {
     const connector = await testConnector(peers);
@@ -184,13 +190,26 @@ describe("resend-pin (specification section 4)", () => {
     const { mail, ...key } = await connector.keyRow(requestId);
     const keys = [{ ...key, mail: { ...mail, resentAt: Array(5).fill(connector.now()) } }];
     await connector.context.requests.save(await connector.load(requestId), { keys });
-    peers.mail.fail({ kind: "refuse", status: 400, method: "POST" });
-    await expect(resendPin(requestId, connector.context)).rejects.toMatchObject({ kind: "unavailable" });
     expect(await resendPin(requestId, connector.context)).toEqual({
       sent: 1,
       unsent: [{ keyId: "s-01-001", reason: "The PIN was resent too often." }],
     });
     expect(mailsTo(to)).toHaveLength(3);
+  });
+
+  it("answers 429 with the earliest Retry-After when every key has reached its limit", async () => {
+    const connector = await testConnector(peers);
+    const { requestId } = await mailed(connector, 2);
+    const loaded = await connector.load(requestId);
+    const [later, earlier] = [connector.now(), plus(connector.now(), -minutes(20))];
+    const keys = loaded.keys.map(({ mail, ...key }, index) => {
+      return { ...key, mail: { ...mail, resentAt: Array(5).fill(index === 0 ? later : earlier) } };
+    });
+    await connector.context.requests.save(loaded, { keys });
+    await expect(resendPin(requestId, connector.context)).rejects.toMatchObject({
+      kind: "throttled",
+      retryAfterSeconds: 2400,
+    });
   });
 
   it("works from the copy when the peer has purged its response, and answers 409 when both are gone", async () => {
@@ -224,45 +243,51 @@ describe("resend-pin (specification section 4)", () => {
     expect(await resendPin(requestId, context)).toEqual({ sent: 1, unsent: [] });
   });
 
-  it.each<
-    [string, Parameters<typeof peers.mail.fail>[0], { status: RegExp; retryAfterSeconds: number; counts: number }]
-  >([
+  it.each<[string, Parameters<typeof peers.mail.fail>[0], { reason: string; counts: number; waitSeconds: number }]>([
     [
       "refuses it",
       { kind: "refuse", status: 400 },
-      { status: /not accepted: Refused400/, retryAfterSeconds: 60, counts: 0 },
+      { reason: "The PIN email was not accepted: Refused. A job tries again.", counts: 0, waitSeconds: 60 },
     ],
     [
       "rejects the connector",
       { kind: "refuse", status: 401 },
-      { status: /not accepted: Refused401/, retryAfterSeconds: 60, counts: 0 },
+      { reason: "The PIN email was not accepted: Refused. A job tries again.", counts: 0, waitSeconds: 60 },
     ],
     [
       "throttles",
       { kind: "throttle", retryAfter: 1500 },
-      { status: /temporarily unavailable/, retryAfterSeconds: 1500, counts: 0 },
+      { reason: "The mail service is temporarily unavailable. A job tries again.", counts: 0, waitSeconds: 1500 },
     ],
-    ["fails", { kind: "refuse", status: 500 }, { status: /did not confirm/, retryAfterSeconds: 60, counts: 1 }],
+    [
+      "fails",
+      { kind: "refuse", status: 500 },
+      { reason: `${unconfirmed}: Refused. ${lookedUp}`, counts: 1, waitSeconds: 60 },
+    ],
+    [
+      "answers 409, as for a send in progress",
+      { kind: "refuse", status: 409 },
+      { reason: `${unconfirmed}: Refused. ${lookedUp}`, counts: 1, waitSeconds: 60 },
+    ],
     [
       "takes it and gives no answer",
       { kind: "drop", phase: "after" },
-      { status: /did not confirm/, retryAfterSeconds: 60, counts: 1 },
+      { reason: `${unconfirmed}. ${lookedUp}`, counts: 1, waitSeconds: 60 },
     ],
   ])(
-    "answers 503 if the mail service %s: a job sends the email, which counts in the limit only if it may have been sent",
-    async (_, rule, { status, retryAfterSeconds, counts }) => {
+    "names the key if the mail service %s: a job sends the email once, which counts in the limit only if it may have been sent",
+    async (_, rule, { reason, counts, waitSeconds }) => {
       const connector = await testConnector(peers);
       const { requestId, to } = await mailed(connector);
       peers.mail.fail({ ...rule, method: "POST" });
-      await expect(resendPin(requestId, connector.context)).rejects.toMatchObject({
-        kind: "unavailable",
-        message: status,
-        retryAfterSeconds,
+      expect(await resendPin(requestId, connector.context)).toEqual({
+        sent: 0,
+        unsent: [{ keyId: "s-01-001", reason }],
       });
       const { mail } = await connector.keyRow(requestId);
       expect(mail.state).toBe("due");
       expect(mail.resentAt).toHaveLength(counts);
-      for (const waitMs of [seconds(retryAfterSeconds), minutes(1)]) {
+      for (const waitMs of [seconds(waitSeconds), minutes(1)]) {
         connector.advance(waitMs);
         await connector.runCredentials("timer");
       }
@@ -271,15 +296,30 @@ describe("resend-pin (specification section 4)", () => {
     },
   );
 
-  it("answers 503 if the mail service took the email and then failed: it counts in the limit", async () => {
+  it("names the key if its lease is lost after the send: the job looks the email up", async () => {
+    const connector = await testConnector(peers);
+    const { requestId, to } = await mailed(connector);
+    const losing = connector.anotherInstance({
+      ports: withPort("mailer", ({ send }) => ({
+        send: async mail => {
+          await send(mail);
+          await leaseElsewhere(connector, requestId);
+        },
+      })),
+    });
+    expect(await resendPin(requestId, losing.context)).toEqual({
+      sent: 0,
+      unsent: [{ keyId: "s-01-001", reason: `The email may have been sent. ${lookedUp}` }],
+    });
+    expect(mailsTo(to)).toHaveLength(2);
+  });
+
+  it("names the key if the mail service took the email and then failed: it counts in the limit", async () => {
     const connector = await testConnector(peers);
     const { requestId } = await mailed(connector);
     peers.mail.outcome({ status: "Failed", error: { code: "EmailDropped", message: "Dropped" } });
-    await expect(resendPin(requestId, connector.context)).rejects.toMatchObject({
-      kind: "unavailable",
-      message: "The mail service could not deliver the PIN email: EmailDropped. A job tries again.",
-      retryAfterSeconds: 60,
-    });
+    const reason = "The mail service could not deliver the PIN email: EmailDropped. A job tries again.";
+    expect(await resendPin(requestId, connector.context)).toEqual({ sent: 0, unsent: [{ keyId: "s-01-001", reason }] });
     expect((await connector.keyRow(requestId)).mail.resentAt).toHaveLength(1);
   });
 
