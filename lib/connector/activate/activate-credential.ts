@@ -34,7 +34,8 @@ export async function activateCredential(work: KeyWork, index: number): Promise<
   const readBack = (since: string) => {
     // Keys without a serial number may have equal names.
     const name = key.serial === undefined ? undefined : registeredName(key);
-    const query = { credentialId, name, since };
+    const others = key.credentials.filter((_, at) => at !== index).flatMap(idsOf);
+    const query = { credentialId, name, since, others };
     return work.read(peer, async () => idp.isRegistered?.(idpState, query, AbortSignal.timeout(timeLimitMs)));
   };
   const registered = triedAt !== undefined && (await readBack(triedAt));
@@ -43,9 +44,8 @@ export async function activateCredential(work: KeyWork, index: number): Promise<
   if (typeof registered === "string") return activated(work, index, registered);
   if (registered instanceof PeerFailure) {
     run.log.warn("read_back_failed", { idp: idp.id, error: registered });
-    const unread = `The identity provider ${idp.id} could not be queried for the credential`;
-    const lastError = refusal === undefined ? `${unread}.` : `${unread} after its refusal: ${refusal.reason}`;
-    if (!isLate) return retryLater(index, { lastError, retryAfterSeconds: registered.retryAfterSeconds }, run);
+    const { retryAfterSeconds } = registered;
+    if (!isLate) return retryLater(index, { lastError: unreadMessage(idp.id, credential), retryAfterSeconds }, run);
   }
   if (registered === false && refusal !== undefined) return endUnregistered(work, index, "refused", refusal.reason);
   if (registered === undefined && refusal !== undefined) return endInDoubt(work, index, refusal.reason);
@@ -64,6 +64,18 @@ export async function activateCredential(work: KeyWork, index: number): Promise<
   if (!(result instanceof PeerFailure)) return activated(work, index, result);
   const earlier = { wasTried: triedAt !== undefined, canReadBack: idp.isRegistered !== undefined };
   return afterFailure(work, index, result, earlier);
+}
+
+const idsOf = ({ credentialId, registrationId }: Credential): readonly string[] =>
+  [credentialId, registrationId].filter(id => id !== undefined);
+
+/** Returns the message of a credential that cannot be read back, with the reason for its last failure before that. */
+function unreadMessage(idpId: string, { refusal, retry }: Credential): string {
+  const unread = `The identity provider ${idpId} could not be queried for the credential`;
+  if (refusal !== undefined) return `${unread} after its refusal: ${refusal.reason}`;
+  const former = retry?.lastError ?? "";
+  if (former.startsWith(unread)) return former;
+  return former === "" ? `${unread}.` : `${unread} after: ${former}`;
 }
 
 /** Whether the time for the activation of a credential is over. */

@@ -6,6 +6,7 @@ import { firstAttempt, postpone, waitUntil } from "../model/retry.ts";
 import { afterEvent, withRollUp } from "../model/roll-up.ts";
 import { withCredential } from "../model/security-key.ts";
 import { isTerminal } from "../model/states.ts";
+import { isNoToken } from "../peers/access-token.ts";
 import type { KeyChange, KeyWork } from "../runs/key-work.ts";
 import { notCalled } from "../runs/run.ts";
 import { compensateCredential } from "./compensate-ended.ts";
@@ -78,10 +79,12 @@ export async function afterFailure(
   const { key, run } = work;
   run.log.warn("activation_failed", { keyId: key.id, index, error: failure });
   const reason = failure.detail ?? failure.message;
-  // Any answer may be that of a gateway, or that to a second delivery of a call that was done. Where no read-back can
-  // tell, only those that say nothing of the call count: 5xx, 408, and a 404 without the IdP's own error code.
-  const isUnclear = canReadBack ? failure.status !== undefined : failure.status === 404;
-  const mayBeDone = wasTried || failure.mayBeDone || isUnclear;
+  // Any answer to the call may be that of a gateway, or that to a second delivery of a call that was done. Where no
+  // read-back can tell, only those that say nothing of the call count: 5xx, 408, and a 404 that is not the IdP's own.
+  const isProxys = failure.kind === "unreachable" && failure.status === 404;
+  const isUnclear = failure.mayBeDone || (canReadBack ? failure.status !== undefined : isProxys);
+  // Without an access token nothing was sent, whatever the token endpoint has answered.
+  const mayBeDone = wasTried || (isUnclear && !isNoToken(failure));
   if (isRepairable(failure)) {
     return retryLater(index, { lastError: reason, retryAfterSeconds: failure.retryAfterSeconds, mayBeDone }, run);
   }

@@ -22,6 +22,8 @@ export interface RegistrationQuery {
   readonly credentialId: string;
   /** The name that the activation gave it. Undefined if another credential of the user may have the same one. */
   readonly name?: string | undefined;
+  /** The ids of the other credentials on the key and of their registrations: none of these is the credential's. */
+  readonly others?: readonly string[];
   /** When the first activation was sent that may have registered it. */
   readonly since: Instant;
 }

@@ -41,25 +41,28 @@ const clockToleranceMs = minutes(5);
 /**
  * Whether the credential is among a user's methods: true if its id is, in any spelling. Graph may list a method under a
  * GUID: then the id of the method with its display name, if exactly one that was created since the activation has it;
- * otherwise, and without a name if any method was created since, the result is undefined.
+ * otherwise, and without a name if any method was created since, the result is undefined. Methods of the other
+ * credentials on the key, which have the same name, do not count.
  */
 export function findMethod(
   methods: readonly Method[],
-  { credentialId, name, since }: RegistrationQuery,
+  { credentialId, name, since, others = [] }: RegistrationQuery,
 ): boolean | string | undefined {
   const ids = spellings(credentialId);
   if (methods.some(({ id }) => ids.has(id))) return true;
   const displayName = name === undefined ? undefined : displayNameOf(name);
   const earliest = Date.parse(since) - clockToleranceMs;
+  const otherIds = new Set(others.flatMap(id => [id, ...spellings(id)]));
   const sameName = methods.filter(
     method =>
+      !otherIds.has(method.id) &&
       (displayName === undefined || method.displayName === displayName) &&
       Date.parse(method.createdDateTime ?? "") >= earliest,
   );
-  const [only, ...others] = sameName;
+  const [only, ...more] = sameName;
   if (only === undefined) return false;
   // Cut names may be equal although the names differ.
-  return others.length === 0 && name !== undefined && displayName === name ? only.id : undefined;
+  return more.length === 0 && name !== undefined && displayName === name ? only.id : undefined;
 }
 
 /**

@@ -85,6 +85,40 @@ describe("an activation that fails for a transient reason", () => {
     ]);
   });
 
+  test("because no access token is issued does not count as sent, and keeps its reason", async () => {
+    const { connector, requestId, credential } = await ready();
+    const later = connector.anotherInstance();
+    peers.entra.fail({ kind: "refuse", status: 503, path: "/oauth2/", times: 100 });
+    for (let run = 0; run < 2; run++) {
+      await later.runCredentials();
+      expect(await credential()).toMatchObject({
+        state: "activation_pending",
+        error_message: "A simulated fault",
+      });
+      expect((await connector.keyRow(requestId)).credentials[0]?.triedAt).toBeUndefined();
+      connector.advance(hours(1));
+    }
+    peers.entra.clearFaults();
+    await later.runCredentials();
+    expect(await credential()).toMatchObject({ state: "active" });
+    expect([posts(), readBacks()]).toEqual([1, 0]);
+  });
+
+  test("keeps its reason while it cannot be read back", async () => {
+    const { connector, credential } = await ready();
+    failing({ kind: "refuse", status: 403, times: 1, body: { error: { code: "Forbidden", message: "No right." } } });
+    await connector.runCredentials();
+    for (let run = 0; run < 2; run++) {
+      peers.entra.fail({ kind: "refuse", method: "GET", path: "fido2Methods$", times: 3 });
+      await connector.runCredentials();
+      expect(await credential()).toMatchObject({
+        state: "activation_pending",
+        error_message: "The identity provider entra could not be queried for the credential after: No right.",
+      });
+      connector.advance(hours(1));
+    }
+  });
+
   test("is found to have succeeded also where Graph lists keys under GUIDs, from the first unanswered try on", async () => {
     peers.entra.settings({ methodIds: "guid" });
     onTestFinished(() => peers.entra.settings({ methodIds: "credential" }));
@@ -224,6 +258,30 @@ describe("an activation that is not answered", () => {
     await connector.runCredentials();
     for (const index of [0, 1]) expect(await credential(index)).toMatchObject({ state: "active" });
     expect([posts(), ...users.map(registrationsOf)]).toEqual([2, 1, 1]);
+  });
+
+  test("is not found by the registration of the same person under another name on the key", async () => {
+    peers.entra.settings({ methodIds: "guid" });
+    onTestFinished(() => peers.entra.settings({ methodIds: "credential" }));
+    const others: unknown[] = [];
+    const { connector, requestId } = await ready(
+      {
+        ports: withIdps(({ isRegistered }) => ({
+          isRegistered: async (state, query, signal) => {
+            others.push(query.others);
+            return isRegistered?.(state, query, signal);
+          },
+        })),
+      },
+      withoutPins(orderBody([2])),
+    );
+    failing({ kind: "drop", phase: "before", times: 1 });
+    await connector.runCredentials();
+    connector.advance(minutes(1));
+    await connector.runCredentials();
+    const [first, second] = (await connector.keyRow(requestId)).credentials;
+    expect([first?.state, second?.state]).toEqual(["active", "active"]);
+    expect(others).toEqual([[second?.credentialId, second?.registrationId]]);
   });
 
   test("is not sent while it cannot be read back", async () => {
@@ -384,6 +442,16 @@ describe("an activation that is not answered", () => {
       expect(posts()).toBe(2);
     });
   });
+});
+
+test("an activation that AM itself answers with 404 ends failed and not in doubt", async () => {
+  const body = altered(withoutPins(orderBody()), { "shipment.shipment_items[0].credentials[0].idp_id": "aic" });
+  const { connector, requestId, credential } = await ready({ settings: everyIdp }, body);
+  const answer = { code: 404, reason: "Not Found", message: "The realm is gone." };
+  peers.aic.fail({ kind: "refuse", status: 404, body: answer, method: "POST", path: "/authenticate$" });
+  await connector.runCredentials();
+  expect(await credential()).toMatchObject({ state: "failed", error_message: "The realm is gone." });
+  expect((await connector.keyRow(requestId)).credentials[0]?.triedAt).toBeUndefined();
 });
 
 describe("an activation that was done and is answered with a failure", () => {

@@ -119,10 +119,13 @@ describe("an IdP of kind B", () => {
     expect(await found()).toBe(methodId);
     expect(await found({ name: "Desk key: 30000002" })).toBe(false);
     expect(await found({ since: plus(tools.now(), 3_600_000) })).toBe(false);
+    // The registration of another credential of the key, which has the same name.
+    expect(await found({ others: [methodId ?? ""] })).toBe(false);
     // Two have the name, so it is not known which one it is.
     const second = await ask();
     await idp.activate(second.idpState, answerTo(second), name, { signal });
     expect(await found()).toBeUndefined();
+    expect(await found({ others: [methodId ?? ""] })).toMatch(/^[0-9a-f]{8}-/);
   });
 
   test("revokes a security key that Graph lists under a GUID by that GUID only", async () => {
