@@ -86,10 +86,14 @@ export const listedV2 = z.lazy(() =>
     .meta({ id: "ListedCredentialRequest" }),
 );
 
+const beingCancelled = "The request is being cancelled; a job continues a cancel that was interrupted.";
+
 /** Returns the reason for the state of a request. A cancel that stopped is named: a job continues it (C19). */
 function messageOf({ cancelling, errorMessage, state, delivery }: CredentialRequest): string | undefined {
-  if (cancelling !== undefined) return "The request is being cancelled; a job continues a cancel that was interrupted.";
-  return errorMessage ?? (isTerminal(state) ? undefined : deliveryProblem(delivery?.shipment ?? {}));
+  if (isTerminal(state)) return errorMessage;
+  const reason = errorMessage ?? deliveryProblem(delivery?.shipment ?? {});
+  if (cancelling === undefined) return reason;
+  return reason === undefined ? beingCancelled : `${beingCancelled} ${reason}`;
 }
 
 /**

@@ -81,7 +81,6 @@ interface Erasure {
 type EraseResult = ErasedRequest | { readonly left: string } | undefined;
 
 async function eraseOne(entry: ListEntry, { who, run, dryRun, leaveActive }: Erasure): Promise<EraseResult> {
-  if (isPastDeadline(run)) return { left: "The run timed out." };
   const { requests, log } = run;
   const foundBy = personList(who.name);
   const loaded = await requests.load(entry.requestId);
@@ -91,6 +90,7 @@ async function eraseOne(entry: ListEntry, { who, run, dryRun, leaveActive }: Era
     return undefined;
   }
   if (!concerns(loaded, who)) return undefined;
+  if (isPastDeadline(run)) return { left: "The run timed out." };
   const { id: requestId, state } = loaded.request;
   const erased = { requestId, state, otherUsers: otherUsers(loaded, who) };
   const activeIn = ({ keys }: LoadedRequest) =>

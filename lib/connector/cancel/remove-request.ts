@@ -38,7 +38,8 @@ export async function archiveRequest(loaded: LoadedRequest, deps: ConnectorDeps)
 async function removeOutside(loaded: LoadedRequest, deps: ConnectorDeps, isErased = false) {
   const request = loaded.request;
   await concludeClaim(request, deps, isErased);
-  await removeAuthenticators(request.id, loaded.keys, deps);
+  // Those of an archived request were removed when it was archived.
+  if (request.isArchived !== true) await removeAuthenticators(request.id, loaded.keys, deps);
   await deps.responses.removeAll(request.id);
 }
 

@@ -55,7 +55,7 @@ export function rolledUp(request: CredentialRequest, keys: readonly SecurityKey[
   const { replaceDue } = request;
   const followed = { ...request, state, ...(replaceDue && { replaceDue: { ...replaceDue, at: now } }) };
   if (!isTerminal(state) || isTerminal(request.state)) return followed;
-  const { lease, errorMessage, ...rest } = followed;
+  const { lease, cancelling, errorMessage, ...rest } = followed;
   const reason = state === "complete" || errorMessage === undefined ? {} : { errorMessage };
   return { ...rest, ...reason, terminalAt: now, due: { queue: "clean", at: now } };
 }

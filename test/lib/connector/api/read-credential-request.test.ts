@@ -50,6 +50,20 @@ const request: CredentialRequest = {
 };
 
 describe("the version 2 read model (specification section 2)", () => {
+  it("says that a cancel is in progress only of an open request, beside a problem of the delivery", () => {
+    const delivery = {
+      sentAt: now,
+      shipment: { id: "U89bvfKKCtQfhnqaFBrAZW", stateId: 106, message: "No such street" },
+    };
+    const of = (more: Partial<CredentialRequest>) =>
+      readV2({ ...request, delivery, cancelling: {}, ...more }, [key]).error_message;
+    expect(of({})).toBe(
+      "The request is being cancelled; a job continues a cancel that was interrupted. " +
+        "The delivery service reports: No such street",
+    );
+    expect(of({ state: "failed", errorMessage: "It was refused." })).toBe("It was refused.");
+  });
+
   it("shows what was created: names, keys and credentials in order, and the address", () => {
     forAll(fullBodies, body => {
       const { request, keys } = stored(body);

@@ -163,6 +163,17 @@ describe("a cancel", () => {
     expect((await statesOf()).state).toBe("cancelled");
   });
 
+  test("is no longer in progress when its request has ended", async () => {
+    const connector = await testConnector(peers);
+    const { requestId } = await connector.orderAndPoll(withoutPins(orderBody()));
+    const loaded = await connector.load(requestId);
+    await connector.context.requests.save(loaded, { request: { ...loaded.request, cancelling: {} } });
+    await connector.runCredentials();
+    const ended = await connector.requestRow(requestId);
+    expect(ended.state).toBe("complete");
+    expect(ended).not.toHaveProperty("cancelling");
+  });
+
   test("is refused while the request is being made, and later compensates what its create handler left", async () => {
     const connector = await testConnector(peers);
     const dying = crashing("delivery.createShipment", "before");

@@ -143,6 +143,27 @@ describe("erasing one recipient", () => {
     expect(await eraseAll({ by: "email", name: email }, connector.context)).toMatchObject({ erased: 1 });
   });
 
+  test("reports of a run that timed out only requests that concern the person", async () => {
+    const connector = await testConnector(peers);
+    const [email, user] = [newUser(), newUser()];
+    const requestId = await completed(connector, await connector.order(named(email, user)));
+    const late = connector.anotherInstance({
+      ports: withPort("requests", (requests, clock) => ({
+        allEntries: list => {
+          clock.advance(minutes(10));
+          return requests.allEntries(list);
+        },
+      })),
+    });
+    // The list of the user has the request, whose recipient has another address.
+    expect(await eraseAll({ by: "email", name: user }, late.context)).toEqual({ erased: 0, requests: [], left: [] });
+    expect(await eraseAll({ by: "userId", name: user }, late.context)).toEqual({
+      erased: 0,
+      requests: [],
+      left: [{ requestId, reason: "The run timed out." }],
+    });
+  });
+
   test("says in the log that it was done and not to whom", async () => {
     const connector = await testConnector(peers);
     const [email, user] = [newUser(), newUser()];

@@ -17,6 +17,7 @@ import { AAGUIDS } from "../../../../local/peers/security-key/authenticator-keys
 import { withIdps } from "../../../support/connector/changed-peers.ts";
 import { crashing } from "../../../support/connector/crashing.ts";
 import { connectorWith, send, sinkOfFile, typesAt } from "../../../support/connector/event-sinks.ts";
+import { authenticator, idAt, onSiteBody } from "../../../support/connector/on-site.ts";
 import {
   type ConnectorOptions,
   newUser,
@@ -200,6 +201,27 @@ describe("the clean-up of a request with an active credential", () => {
     expect(await connector.runCleanUp(1)).toMatchObject({ archived: 1, deleted: 1 });
     expect(await traces(connector, [failed])).toEqual([]);
     expect((await keysOf(connector)).map(({ state }) => state).sort()).toEqual(["active", "failed"]);
+  });
+
+  test("removes the authenticator of a credential in doubt once, not again when the register ends", async () => {
+    const connector = await opened();
+    const { requestId } = await connector.order(onSiteBody([authenticator(1, { pin_request: undefined })]));
+    await peers.rfpr.enroll(idAt(requestId));
+    await connector.runCredentials();
+    const loaded = await connector.load(requestId);
+    const failed = { state: "failed", triedAt: connector.now() } as const;
+    const keys = loaded.keys.map(key => ({
+      ...key,
+      credentials: key.credentials.map(each => ({ ...each, ...failed })),
+    }));
+    await connector.context.requests.save(loaded, { keys });
+    connector.advance(days(15));
+    expect(await connector.runCleanUp(1)).toMatchObject({ archived: 1 });
+    const removals = () => peers.rfpr.count("DELETE", /./);
+    const before = removals();
+    connector.advance(days(1825));
+    expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 1 });
+    expect(removals()).toBe(before);
   });
 
   test("keeps a failed credential that may have been registered, which can be revoked", async () => {
