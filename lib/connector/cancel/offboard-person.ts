@@ -46,7 +46,9 @@ interface OffboardReport {
 const produced = "The key has been produced, so it cannot be cancelled. Repeat the call when the credential is active.";
 const shared =
   "The request has open credentials of other users. Cancel it, or repeat the call when this one is active.";
-const inDoubt = `It ${mayBeRegistered}.`;
+const inDoubt = `It ${mayBeRegistered}, and remove it there.`;
+const withoutId = `${inDoubt} Its id is not known, so no call removes it.`;
+const notRevoked = `${inDoubt} Its revocation failed, and only a call that revokes the credential starts it again.`;
 const otherUser = "The recipient's request has a credential of this user. If it is the same person, name the user_id.";
 
 /**
@@ -127,11 +129,22 @@ async function offboardRequest(
     }
   };
   const filter = filterOf(leaver, start.request);
+  const toRevoke = (each: Credential) => (isRevocable(each) && whyLeft(each) === undefined) || isRevoking(each);
   const isRegistered: CredentialFilter = (key, index) =>
-    key.credentials.some((each, at) => at === index && (isRevocable(each) || isRevoking(each))) && filter(key, index);
+    key.credentials.some((each, at) => at === index && toRevoke(each)) && filter(key, index);
   const cause = { reason: "offboarded", requestedBy } as const;
   const revoked = await attempt({ loaded: start }, "revoke", () => revokeSelected(id, isRegistered, cause, run));
   return attempt(revoked, "cancel", () => cancelRequest(id, run));
+}
+
+/**
+ * Returns what a person has to check of a credential in doubt that this call does not remove; otherwise undefined. A
+ * revocation that failed is not repeated: where the credential is not registered, it would fail each time.
+ */
+function whyLeft(credential: Credential): string | undefined {
+  if (!isInDoubt(credential)) return undefined;
+  if (credential.revocation !== undefined) return notRevoked;
+  return isRevocable(credential) ? undefined : withoutId;
 }
 
 /** Returns the credentials of the request that the report lists, each with the action that is possible now. */
@@ -147,7 +160,8 @@ function plannedFor(loaded: LoadedRequest, leaver: Leaver): readonly OffboardedC
     if (!isOwn && !(isRecipients && isUsable(credential))) return [];
     const of = { requestId: request.id, key, index, credential, isOwn };
     if (!isOwn) return [{ ...of, action: "none", problem: otherUser }];
-    if (isInDoubt(credential) && !isRevocable(credential)) return [{ ...of, action: "none", problem: inDoubt }];
+    const left = whyLeft(credential);
+    if (left !== undefined) return [{ ...of, action: "none", problem: left }];
     if (isRevocable(credential)) return [{ ...of, action: "revoke" }];
     if (!isUsable(credential)) return [{ ...of, action: "none" }];
     if (isShared) return [{ ...of, action: "none", problem: shared }];
@@ -165,7 +179,8 @@ const reportOf = (
   plannedFor(before, leaver).map(planned => {
     const key = loaded.keys.find(({ id }) => id === planned.key.id) ?? planned.key;
     const credential = key.credentials[planned.index] ?? planned.credential;
-    const problem = isUsable(credential) || isInDoubt(credential) ? failures[planned.action] : undefined;
+    const isLeft = isUsable(credential) || isInDoubt(credential);
+    const problem = (isLeft ? failures[planned.action] : undefined) ?? whyLeft(credential);
     return { ...planned, key, credential, ...(problem !== undefined && { problem }) };
   });
 

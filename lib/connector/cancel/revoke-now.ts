@@ -3,7 +3,7 @@ import { Fault } from "../../platform/fault.ts";
 import { withLogFields } from "../../platform/log.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { processSecurityKey } from "../jobs/process-security-keys.ts";
-import { type Credential, isRevocable, isRevoking } from "../model/credential.ts";
+import { type Credential, isInDoubt, isRevocable, isRevoking, mayBeRegistered } from "../model/credential.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import { type CredentialFilter, type RevocationCause, withRevocations } from "../model/revocation.ts";
 import { isTerminal } from "../model/states.ts";
@@ -19,9 +19,9 @@ export interface RevocationScope {
 }
 
 /**
- * Revokes the active credentials of a scope: stores the revocations, then calls the IdPs; a job continues what is left.
- * Credentials that are still open stay as they are. Returns the current request, and whether all active credentials are
- * revoked. Throws Fault `not_found`; `conflict` if no credential is active.
+ * Revokes the credentials of a scope that are active or may be: stores the revocations, then calls the IdPs; a job
+ * continues what is left. Credentials that are still open stay as they are. Returns the current request, and whether
+ * none of the others can or may be active any more. Throws Fault `not_found`; `conflict` if none can be revoked.
  */
 export async function revokeNow(
   { requestId, keyId, credential }: RevocationScope,
@@ -64,12 +64,14 @@ const selected = (loaded: LoadedRequest, filter: CredentialFilter) =>
   );
 
 const isOpen = ({ credential }: { readonly credential: Credential }): boolean =>
-  isRevocable(credential) || isRevoking(credential);
+  isRevocable(credential) || isRevoking(credential) || isInDoubt(credential);
 
 function requireActive(credentials: readonly Credential[]): void {
   if (credentials.length === 0)
     throw new Fault("not_found", "The credential request has no such security key or credential.");
   if (credentials.some(each => each.state === "active" || isRevocable(each) || isRevoking(each))) return;
+  if (credentials.some(isInDoubt))
+    throw new Fault("conflict", `A credential whose id is not known ${mayBeRegistered}, and remove it there.`);
   throw new Fault(
     "conflict",
     credentials.every(({ state }) => isTerminal(state))
@@ -79,7 +81,7 @@ function requireActive(credentials: readonly Credential[]): void {
 }
 
 /**
- * Saves revocations of all active credentials that `filter` selects, in one write. Calls no IdP: the due work of the
+ * Saves revocations of all credentials that `filter` selects and that can be revoked, in one write. Calls no IdP: the due work of the
  * security keys does. Returns the current request. Throws Fault `not_found` if the request was deleted meanwhile.
  */
 export async function requestRevocation(

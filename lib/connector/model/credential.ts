@@ -76,7 +76,7 @@ export type Revocation = NonNullable<Credential["revocation"]>;
 export const isUsable = ({ state, revocation }: Credential): boolean =>
   state !== "failed" && state !== "cancelled" && (revocation === undefined || revocation.state === "revoke_failed");
 
-/** What the message of a credential says whose last activation had no answer. */
+/** What the message of a credential says that has ended, or may end, in doubt (`isInDoubt`). */
 export const mayBeRegistered = "may have been registered: check at the identity provider";
 
 /** Whether the credential has ended without an activation, although its IdP may have registered it. */
@@ -103,7 +103,9 @@ export function whyStillUsable(credentials: readonly Credential[]): string | und
   // A restored one without a response is in doubt at its end.
   const isRestored = ({ state, triedAt }: Credential) => state === "processing" && triedAt !== undefined;
   const mayBeActive = credentials.some(each => isInDoubt(each) || isRestored(each));
-  return mayBeActive ? `A credential of the request ${mayBeRegistered}.` : undefined;
+  return mayBeActive
+    ? `A credential of the request ${mayBeRegistered}, then erase with leave_active_credentials.`
+    : undefined;
 }
 
 /** Returns the state of a credential in reads: that of its revocation, if there is one. */

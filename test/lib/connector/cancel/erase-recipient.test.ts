@@ -93,7 +93,9 @@ describe("erasing one recipient", () => {
       credentials: key.credentials.map(each => ({ ...each, state: "failed" as const, triedAt })),
     }));
     await connector.context.requests.save(loaded, { keys });
-    const reason = "A credential of the request may have been registered: check at the identity provider.";
+    const reason =
+      "A credential of the request may have been registered: check at the identity provider, then erase with " +
+      "leave_active_credentials.";
     expect(await eraseRecipient({ by: "email", name: email }, connector.context)).toMatchObject({
       erased: 0,
       left: [{ requestId, reason }],

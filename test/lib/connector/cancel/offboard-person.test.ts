@@ -3,6 +3,7 @@ import { type Leaver, offboardPerson } from "../../../../lib/connector/cancel/of
 import { personList } from "../../../../lib/connector/model/request-lists.ts";
 import { indexWriter } from "../../../../lib/connector/storage/index-writer.table.ts";
 import { listRow } from "../../../../lib/connector/storage/lists.table.ts";
+import { PeerFailure } from "../../../../lib/platform/peer-failure.ts";
 import { days, hours, minutes } from "../../../../lib/platform/time.ts";
 import { withIdps } from "../../../support/connector/changed-peers.ts";
 import { crashing } from "../../../support/connector/crashing.ts";
@@ -274,8 +275,35 @@ describe("to offboard a person", () => {
     if (loaded && keys) await connector.context.requests.save(loaded, { keys });
     expect(await offboard(connector, { userId: ada })).toEqual({
       isComplete: false,
-      credentials: ["none failed - It may have been registered: check at the identity provider."],
+      credentials: [
+        "none failed - It may have been registered: check at the identity provider, and remove it there. " +
+          "Its id is not known, so no call removes it.",
+      ],
     });
+  });
+
+  test("revokes one that may have been registered once, and leaves it to a person if that fails", async () => {
+    const unknown = new PeerFailure("IdP entra", "revocation", "refused", { detail: "The user has no such key." });
+    const connector = await testConnector(peers, {
+      ports: withIdps(() => ({ isRegistered: async () => undefined, revoke: () => Promise.reject(unknown) })),
+    });
+    const ada = newUser();
+    await connector.orderAndPoll(bodyFor([ada]));
+    peers.entra.fail({ kind: "drop", phase: "after", method: "POST", path: "fido2Methods$" });
+    for (let run = 0; run < 3; run++) {
+      await connector.runCredentials();
+      connector.advance(minutes(1));
+    }
+    const problem =
+      "It may have been registered: check at the identity provider, and remove it there. " +
+      "Its revocation failed, and only a call that revokes the credential starts it again.";
+    for (const action of ["revoke", "none", "none"])
+      expect(await offboard(connector, { userId: ada })).toEqual({
+        isComplete: false,
+        credentials: [`${action} failed revoke_failed ${problem}`],
+      });
+    expect(connector.events("credential_revoke_failed")).toHaveLength(1);
+    expect(connector.events("revocation_requested")).toHaveLength(1);
   });
 
   test("may stop at any write: a repeat ends it, and removes nobody else's credential", async () => {

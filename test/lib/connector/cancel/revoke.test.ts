@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
 import { eraseRecipient } from "../../../../lib/connector/cancel/erase-recipient.ts";
 import { type RevocationScope, requestRevocation, revokeNow } from "../../../../lib/connector/cancel/revoke-now.ts";
+import type { Credential } from "../../../../lib/connector/model/credential.ts";
 import { securityKeyOf } from "../../../../lib/connector/model/loaded-request.ts";
 import { resendPin } from "../../../../lib/connector/pin/resend-pin.ts";
 import { days, minutes, plus } from "../../../../lib/platform/time.ts";
@@ -161,6 +162,27 @@ describe("a revocation", () => {
     expect(await refusalOf(ended)).toMatchObject({
       status: 409,
       body: { error_message: "No credential has become active, so none can be revoked." },
+    });
+  });
+
+  test("does not call a credential without an id removed that may have been registered", async () => {
+    const connector = await testConnector(peers);
+    const { requestId } = await connector.orderAndRun(withoutPins(orderBody([2])));
+    const loaded = await connector.load(requestId);
+    const ended = (credential: Credential, index: number): Credential => {
+      const { credentialId, ...rest } = credential;
+      return index === 0 ? { ...rest, state: "failed", triedAt: connector.now() } : credential;
+    };
+    const keys = loaded.keys.map(key => ({ ...key, credentials: key.credentials.map(ended) }));
+    await connector.context.requests.save(loaded, { keys });
+    expect(await revokeNow({ requestId }, caller, connector.context)).toMatchObject({ isRevoked: false });
+    const one = revokeNow({ requestId, keyId: "s-01-001", credential: 1 }, caller, connector.context);
+    expect(await refusalOf(one)).toMatchObject({
+      status: 409,
+      body: {
+        error_message:
+          "A credential whose id is not known may have been registered: check at the identity provider, and remove it there.",
+      },
     });
   });
 
