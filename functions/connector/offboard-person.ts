@@ -64,7 +64,7 @@ const report = z.lazy(() =>
               .describe(
                 "What the call did, or in a dry run would do. `none`: nothing is to be done, or see `problem`.",
               ),
-            problem: z.string().optional().describe("Why the credential is left."),
+            problem: z.string().optional().describe("Why the credential is left, and what a person checks."),
           }),
         ),
       })
@@ -78,7 +78,7 @@ export const offboardPerson = endpoint({
   access: "caller",
   role: "support",
   tag: "Credential requests",
-  summary: "Cancel open requests of a person who leaves, and revoke the active credentials at every IdP",
+  summary: "Cancel open requests of a person who leaves, and revoke what is or may be active at every IdP",
   description:
     "Finds all credentials of the person, also of requests that are only in the register. Credentials of other people " +
     "stay. Call it with `dry_run` first. Repeat it until `is_complete`: a repeat does only what is left, such as a " +

@@ -18,7 +18,7 @@ const answer = z.lazy(() => z.object({ data: credentialRequestV2 }));
 /** Returns the position that a path names. 0, the position of no credential, if it is not written as in events. */
 const positionOf = (text: string): number => (/^[1-9]\d{0,3}$/.test(text) ? Number(text) : 0);
 
-/** Revokes the active credentials that a path names (decision C21). */
+/** Revokes the credentials that a path names and that are active or may be (decision C21). */
 const revocationOf = (
   path: string,
   scope: string,
@@ -33,13 +33,19 @@ const revocationOf = (
     description:
       "The first attempt is made at once; a failed one is repeated by a job, as an activation is. `state` of the " +
       "credential shows what became of it, and `revocation` why. A repeat changes nothing for credentials that are " +
-      "revoked, tries `revoking` ones at once, and starts anew for `revoke_failed`. Credentials that are still open are not touched: responds " +
-      "409 if none is active. No PIN email is sent any more for a key of which every credential is revoked. A " +
-      "request that was cleaned up is returned without its keys: the register of security keys has them.",
+      "revoked, tries `revoking` ones at once, and starts anew for `revoke_failed`. A credential that failed although " +
+      "it may have been registered is removed as well. Credentials that are still open are not touched: responds 409 " +
+      "if no other one can be removed. No PIN email is sent any more for a key of which every credential is revoked. " +
+      "A request that was cleaned up is returned without its keys: the register of security keys has them.",
     params,
     answers: {
       200: { description: "All of them are removed. The current request.", schema: answer },
-      202: { description: "A job continues with those that are `revoking`. The current request.", schema: answer },
+      202: {
+        description:
+          "A job continues with those that are `revoking`; a person checks those that are `revoke_failed` or whose " +
+          "message says that they may have been registered. The current request.",
+        schema: answer,
+      },
     },
     refusals: ["conflict"],
     handle: async (
@@ -53,10 +59,18 @@ const revocationOf = (
     },
   });
 
-export const revokeCredentialRequest = revocationOf("", "every active credential of a request", requestIdPath);
-export const revokeSecurityKey = revocationOf("/security-keys/{key_id}", "every active credential of one key", keyPath);
+export const revokeCredentialRequest = revocationOf(
+  "",
+  "every credential of a request that is or may be active",
+  requestIdPath,
+);
+export const revokeSecurityKey = revocationOf(
+  "/security-keys/{key_id}",
+  "every credential of one key that is or may be active",
+  keyPath,
+);
 export const revokeOneCredential = revocationOf(
   "/security-keys/{key_id}/credentials/{credential}",
-  "one active credential of a key",
+  "one credential of a key that is or may be active",
   credentialPath,
 );

@@ -10,7 +10,7 @@ import { isPastDeadline, startRun } from "../runs/run.ts";
 /**
  * Deletes requests that ended at least `completedDays` ago and have no PIN to mail, no credential to revoke and no
  * security key to replace, with their sealed keys and blobs, rows last; 0 deletes none (C16). Archives those with a
- * registered credential instead, until they are too old for the register (C22). Deletes expired copies of responses and
+ * credential that is or may be registered instead, until they are too old for the register (C22). Deletes expired copies of responses and
  * expired Idempotency-Keys, for any number of days.
  * @returns the numbers of requests that were deleted, archived, and deferred when the time of the run ended; of security
  * keys whose copy was deleted (`purged`); and of expired Idempotency-Keys (`claims`)

@@ -51,7 +51,7 @@ export const credentialSchema = z.lazy(() =>
     retry: retrySchema.exactOptional(),
     /** The id under which the IdP lists it, if that follows neither from the credential id nor from the IdP state. */
     registrationId: text.exactOptional(),
-    /** The removal of an active credential at its IdP. */
+    /** The removal at its IdP of a credential that is active or may be. */
     revocation: z
       .object({
         state: z.enum(revocationStates),

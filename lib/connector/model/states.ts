@@ -85,7 +85,7 @@ function outcome<S extends CredentialState | SecurityKeyState>(
   return states.every(state => state === "cancelled") ? "cancelled" : "failed";
 }
 
-/** The states of the removal of an active credential at its IdP. The stored credential itself stays `active`. */
+/** The states of the removal of a credential at its IdP. The stored credential keeps its state. */
 export const revocationStates = ["revoking", "revoked", "revoke_failed"] as const;
 
 /** The states of a credential in reads (C21). */
