@@ -1,6 +1,8 @@
 import { Fault, invalidRequest, type Problem } from "../../platform/fault.ts";
+import { minutes, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { isUsable } from "../model/credential.ts";
+import { isRevocable, isUsable } from "../model/credential.ts";
+import type { CredentialRequest } from "../model/request.ts";
 import { foldName, isForSameUser, personList } from "../model/request-lists.ts";
 import { isMailable, isOnSite, type SecurityKey } from "../model/security-key.ts";
 import { isTerminal } from "../model/states.ts";
@@ -113,7 +115,7 @@ export async function checkReplacedKey(
       path: "replaces.key_id",
       reason: `has an active credential of ${userId} at ${idpId}, for whom no credential is ordered: it would be revoked without a replacement`,
     }));
-  const open = await openReplacement(replaces.requestId, key, requests);
+  const open = await openReplacement(loaded.request, key, requests);
   if (open !== undefined)
     problems.push({
       path: "replaces.key_id",
@@ -121,31 +123,37 @@ export async function checkReplacedKey(
     });
   const { replacedBy } = key;
   const warnings = [
-    ...(active.length === 0
-      ? [{ path: "replaces.revoke", reason: "has no effect now: no credential of the key is active" }]
-      : []),
+    ...(key.credentials.some(isRevocable)
+      ? []
+      : [{ path: "replaces.revoke", reason: "has no effect now: the key has no credential to revoke" }]),
     ...(replacedBy ? [{ path: "replaces.key_id", reason: `is already replaced by ${replacedBy.requestId}` }] : []),
   ];
   return { problems, warnings };
 }
 
+/** Requests of a user that are looked at, oldest first. A linked one is found in any case. */
+const maxLookedAt = 50;
+
 /**
- * Returns the id of an open request whose keys replace this one. It is linked once its order is placed; before, the
- * lists of the users of the key have it.
+ * Returns the id of an open request whose keys replace this one: the linked one or, as a request is linked only when
+ * its order is known, one that a user of the key got after the request of the key. A create without an order intent
+ * does not count: nothing may ever be ordered for it, and its own repeat must be accepted.
  */
 async function openReplacement(
-  requestId: string,
+  replaced: CredentialRequest,
   { id: keyId, replacedBy, credentials }: SecurityKey,
   requests: Deps["requests"],
 ): Promise<string | undefined> {
   const candidates = new Set(replacedBy && [replacedBy.requestId]);
+  // The clocks of hosts differ.
+  const later = { after: plus(replaced.createdAt, -minutes(5)), top: maxLookedAt };
   for (const user of new Set(credentials.map(({ userId }) => foldName(userId))))
-    for await (const entry of requests.allEntries(personList(user))) candidates.add(entry.requestId);
-  candidates.delete(requestId);
+    for (const entry of await requests.entries(personList(user), later)) candidates.add(entry.requestId);
   for (const candidate of candidates) {
     const request = (await requests.load(candidate))?.request;
-    const isSame = request?.replaces?.requestId === requestId && request.replaces.keyId === keyId;
-    if (isSame && !isTerminal(request.state)) return candidate;
+    if (request?.replaces?.requestId !== replaced.id || request.replaces.keyId !== keyId) continue;
+    const mayBeOrdered = request.state !== "received" || request.delivery?.sentAt !== undefined;
+    if (mayBeOrdered && !isTerminal(request.state)) return candidate;
   }
   return undefined;
 }

@@ -14,6 +14,7 @@ import { sinkOfFile } from "../../../support/connector/event-sinks.ts";
 import { authenticator, onSiteBody } from "../../../support/connector/on-site.ts";
 import {
   type ConnectorOptions,
+  idpsOf,
   newUser,
   orderBody,
   peersOfFile,
@@ -381,6 +382,35 @@ describe("a replaced key is refused", () => {
     expect(await ordered(connector, instead(old, [users]))).toEqual(expect.any(String));
   });
 
+  test("not because of a create that ordered nothing and whose identity provider did not answer: its repeat orders", async () => {
+    const { connector, old, users } = await active(undefined, {
+      // Such an identity provider may have begun a registration: the request stays received until the job has looked.
+      ports: context => ({ idps: idpsOf(context, () => ({ compensateUnanswered: async () => {} })) }),
+    });
+    const body = instead(old, [users]);
+    const once = () => createRequest(createBodyV2.parse(body), { caller, idempotencyKey: "key-1" }, connector.context);
+    peers.entra.fail({ kind: "drop", path: "creationOptions", times: 100 });
+    expect(await refusalOf(once())).toMatchObject({ status: 503 });
+    peers.entra.clearFaults();
+    expect(await connector.context.requests.entries({ state: "received" }, { top: 10 })).toHaveLength(1);
+    const { requestId } = await once();
+    expect(await connector.read(requestId)).toMatchObject({ state: "started" });
+  });
+
+  test("not because of a create whose host stopped before the order intent: its repeat orders", async () => {
+    const { connector, old, users } = await active();
+    const body = instead(old, [users]);
+    const once = ({ context }: TestConnector) =>
+      createRequest(createBodyV2.parse(body), { caller, idempotencyKey: "key-1" }, context);
+    const dying = crashing("delivery.transportKeys", "before", "all");
+    void once(connector.anotherInstance(dying.options)).catch(() => undefined);
+    await dying.died;
+    connector.advance(connector.context.intervals.createMs + 1);
+    const { requestId } = await once(connector);
+    expect(await connector.read(requestId)).toMatchObject({ state: "started" });
+    expect(await connector.context.requests.entries({ state: "received" }, { top: 10 })).toHaveLength(1);
+  });
+
   test("without using up its Idempotency-Key, while a repeat of a create is answered whatever became of the key", async () => {
     const { connector, old, users } = await active();
     const [user = ""] = users;
@@ -407,7 +437,7 @@ describe("a replaced key is refused", () => {
     expect(await fieldsOf(check(instead(old, [users])))).toMatchObject([400, [beingReplacedBy(requestId)]]);
     await connector.runJobs();
     expect(await check(instead(old, [users]))).toEqual([
-      { path: "replaces.revoke", reason: "has no effect now: no credential of the key is active" },
+      { path: "replaces.revoke", reason: "has no effect now: the key has no credential to revoke" },
       { path: "replaces.key_id", reason: `is already replaced by ${requestId}` },
       ...before,
     ]);
