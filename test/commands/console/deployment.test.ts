@@ -291,7 +291,5 @@ test("a refusal is shown in words, with the time after which to try again", asyn
     await press("Resend PIN emails");
     await confirm("Resend");
   });
-  await note
-    .filter({ hasText: /The PINs of the request were resent too often\. Try again in \d+ minutes\./ })
-    .waitFor();
+  await note.filter({ hasText: /The PIN was resent too often\. Try again in \d+ minutes\./ }).waitFor();
 });
