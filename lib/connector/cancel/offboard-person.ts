@@ -48,6 +48,7 @@ const shared =
   "The request has open credentials of other users. Cancel it, or repeat the call when this one is active.";
 const inDoubt = `It ${mayBeRegistered}, and remove it there.`;
 const withoutId = `${inDoubt} Its id is not known, so no call removes it.`;
+const revokeFailed = "Its revocation failed: see `revocation`. Repeat the call when the cause is removed.";
 const notRevoked = `${inDoubt} Its revocation failed, and only a call that revokes the credential starts it again.`;
 const otherUser = "The recipient's request has a credential of this user. If it is the same person, name the user_id.";
 
@@ -180,7 +181,8 @@ const reportOf = (
     const key = loaded.keys.find(({ id }) => id === planned.key.id) ?? planned.key;
     const credential = key.credentials[planned.index] ?? planned.credential;
     const isLeft = isUsable(credential) || isInDoubt(credential);
-    const problem = (isLeft ? failures[planned.action] : undefined) ?? whyLeft(credential);
+    const failed = credential.revocation?.state === "revoke_failed" ? revokeFailed : undefined;
+    const problem = (isLeft ? failures[planned.action] : undefined) ?? whyLeft(credential) ?? planned.problem ?? failed;
     return { ...planned, key, credential, ...(problem !== undefined && { problem }) };
   });
 
