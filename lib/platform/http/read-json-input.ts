@@ -10,8 +10,8 @@ const noFields = z.object({});
 
 /**
  * Reads query and body of a call in the JSON style. `problems` are the parameters and fields that the endpoint does not
- * know (G4): a call that changes something must not do it without them. Without a schema a body may be empty or an empty
- * object, and the query of a GET may be anything. Throws Fault as `readQuery`, `readJson` and `readOptionalJson` do.
+ * know (G4): a call that changes something must not do it without them. Without a schema a body may be empty, whatever
+ * its headers, or an empty object, and the query of a GET may be anything. Throws Fault as `readQuery`, `readJson` and `readOptionalJson` do.
  */
 export function readJsonInput(
   { query: querySchema, body: bodySchema, ignoresUnknown = false }: Omit<Endpoint<never>, "run">,
@@ -23,7 +23,8 @@ export function readJsonInput(
   const problems: Problem[] = [];
   if (querySchema !== undefined || !isRead) problems.push(...unknownParameters(querySchema, query));
   if (isRead) return { query, body: undefined, problems };
-  const body = bodySchema === undefined ? readOptionalJson(call, limitBytes) : readJson(call, limitBytes);
+  const readOther = () => (call.body.byteLength === 0 ? {} : readOptionalJson(call, limitBytes));
+  const body = bodySchema === undefined ? readOther() : readJson(call, limitBytes);
   const { error } = bodySchema === undefined ? noFields.safeParse(body) : {};
   if (error !== undefined) problems.push(...problemsOf(error));
   if (!ignoresUnknown) problems.push(...unknownFields(bodySchema, body));
