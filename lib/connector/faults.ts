@@ -94,6 +94,10 @@ export const unreconciledFault = (
     ...details,
   });
 
+/** The error message of a request from its order intent on. It is true in the call, and after a crash in it. */
+export const orderingMessage =
+  "The shipment is being ordered. Without an answer of the delivery service it is looked up for 3 days.";
+
 /** The error message of a request while it is not known whether its order was accepted: see `reconcileForMs`. */
 export const unconfirmedMessage =
   "The delivery service has not confirmed the shipment; it is being looked up for 3 days.";

@@ -3,7 +3,14 @@ import { type Fault, isUnavailable } from "../../platform/fault.ts";
 import { PeerFailure } from "../../platform/peer-failure.ts";
 import { type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { orderFault, storageFault, tooLateFault, unconfirmedMessage, unreconciledFault } from "../faults.ts";
+import {
+  orderFault,
+  orderingMessage,
+  storageFault,
+  tooLateFault,
+  unconfirmedMessage,
+  unreconciledFault,
+} from "../faults.ts";
 import type { Changes, LoadedRequest } from "../model/loaded-request.ts";
 import { withPollDue } from "../model/next-due.ts";
 import { deliveryService } from "../model/peer-names.ts";
@@ -39,8 +46,8 @@ export async function saveFromHandler(
  * storage that has just lost an answer may also lose the id of the shipment, and an order cannot be withdrawn.
  */
 export async function recordOrderIntent(loaded: LoadedRequest, deps: ConnectorDeps): Promise<LoadedRequest> {
-  // The message is read if this process dies in the call; an answer removes it.
-  const request = { ...loaded.request, delivery: { sentAt: deps.now() }, errorMessage: unconfirmedMessage };
+  // The message is read during the call and if this process dies in it; an answer removes it.
+  const request = { ...loaded.request, delivery: { sentAt: deps.now() }, errorMessage: orderingMessage };
   let doubt: Fault | undefined;
   const onDoubt = (error: Fault) => {
     doubt = error;

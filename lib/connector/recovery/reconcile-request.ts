@@ -1,7 +1,7 @@
 import { PeerFailure } from "../../platform/peer-failure.ts";
 import { between, type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { unconfirmedMessage } from "../faults.ts";
+import { orderingMessage, unconfirmedMessage } from "../faults.ts";
 import { neverConfirmedMessage } from "../model/idempotency.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import { postponeRequest, withPollDue } from "../model/next-due.ts";
@@ -106,7 +106,8 @@ async function judgeLookUp(
     return failUnconfirmed(leased, run);
   }
   const counted = { ...leased, request: { ...leased.request, ...(delivery && { delivery }) } };
-  await reconcileLater(counted, errorMessage ?? unconfirmedMessage, run, failure?.retryAfterSeconds);
+  const isCrashed = errorMessage === undefined || errorMessage === orderingMessage;
+  await reconcileLater(counted, isCrashed ? unconfirmedMessage : errorMessage, run, failure?.retryAfterSeconds);
 }
 
 /** Compensates a request whose shipment was never found, and ends it, but for authenticators with a response. */

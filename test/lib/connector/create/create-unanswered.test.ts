@@ -88,13 +88,19 @@ describe("a create whose delivery call is not answered", () => {
     expect(await connector.context.requests.requestOfShipment(other.shipmentId ?? "")).toBe(other.requestId);
   });
 
-  test("because its host dies in the call: a read says at once that the order is looked up", async () => {
+  test("because its host dies in the call: a read says that it is being ordered, and from the first look-up that it is looked up", async () => {
     const dying = withPort("delivery", () => ({ createShipment: () => new Promise<never>(() => {}) }));
     const connector = await testConnector(peers, { ports: dying });
     void connector.order();
     const received = async () => (await connector.queue("reconcile"))[0]?.requestId ?? "";
     await expect.poll(async () => (await connector.load(await received()))?.request.delivery).toBeDefined();
-    expect(await connector.read(await received())).toMatchObject({ state: "received", error_message: unconfirmed });
+    const requestId = await received();
+    const error_message =
+      "The shipment is being ordered. Without an answer of the delivery service it is looked up for 3 days.";
+    expect(await connector.read(requestId)).toMatchObject({ state: "received", error_message });
+    connector.advance(minutes(16));
+    await connector.runCredentials();
+    expect(await connector.read(requestId)).toMatchObject({ state: "received", error_message: unconfirmed });
   });
 
   test("compensates nothing", async () => {
