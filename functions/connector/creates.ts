@@ -57,13 +57,15 @@ async function create(
 
 /**
  * Refuses a `dry_run` in a body, as an offboarding has it: the call would order. Before the body is parsed, which drops
- * unknown fields.
+ * unknown fields. An issue ends the parsing, so the issues of the other fields are added here (C1).
  */
 const withoutDryRun = <S extends z.ZodType>(body: S, reason: string) =>
   z.preprocess((given, context) => {
     const names = typeof given === "object" && given !== null ? Object.keys(given) : [];
-    for (const name of names)
-      if (/^dry[-_ ]?run$/i.test(name)) context.addIssue({ code: "custom", path: [name], message: reason });
+    const wrong = names.filter(name => /^dry[-_ ]?run$/i.test(name));
+    for (const name of wrong) context.addIssue({ code: "custom", path: [name], message: reason });
+    const others = wrong.length === 0 ? [] : (body.safeParse(given).error?.issues ?? []);
+    for (const issue of others) context.addIssue({ ...issue });
     return given;
   }, body);
 

@@ -123,14 +123,28 @@ describe("a create with dry_run=true", () => {
   );
 
   it.each([
-    ["POST /v2/credential-requests", orderBody, "is not a field: dry_run is a query parameter, ?dry_run=true"],
-    ["POST /v1/fpr/shipments", shipmentBodyV1, "is not known: only version 2 has dry_run, as a query parameter"],
-    ["POST /v1/credential-requests", () => ({}), "is not known: only version 2 has dry_run, as a query parameter"],
-  ] as const)("in the body is refused by %s, which would ignore it and order", async (route, body, reason) => {
+    ["POST /v2/credential-requests", orderBody, "is not a field: dry_run is a query parameter, ?dry_run=true", []],
+    [
+      "POST /v2/credential-requests",
+      () => ({ ...orderBody(), recipient: 1 }),
+      "is not a field: dry_run is a query parameter, ?dry_run=true",
+      ["recipient must be an object"],
+    ],
+    ["POST /v1/fpr/shipments", shipmentBodyV1, "is not known: only version 2 has dry_run, as a query parameter", []],
+    [
+      "POST /v1/credential-requests",
+      () => ({}),
+      "is not known: only version 2 has dry_run, as a query parameter",
+      Array(4).fill(expect.stringMatching(/ is required$/)),
+    ],
+  ] as const)("in the body is refused by %s beside all other wrong fields", async (route, body, reason, wrong) => {
     const before = ordered();
     for (const [name, value] of Object.entries({ dry_run: true, dryRun: true, DRY_RUN: "true", "dry-run": false })) {
       const { status, body: answer } = await call(route, { body: { ...body(), [name]: value } });
-      expect({ status, fields: fields(answer) }).toEqual({ status: 400, fields: [`${name} ${reason}`] });
+      expect({ status, fields: fields(answer) }).toMatchObject({
+        status: 400,
+        fields: [`${name} ${reason}`, ...wrong],
+      });
     }
     expect(ordered()).toBe(before);
   });
