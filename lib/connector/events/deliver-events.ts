@@ -32,11 +32,14 @@ export interface SinkRun extends Run<EventDeps> {
   /** Ends the run and its calls early. */
   readonly signal: AbortSignal | undefined;
   readonly counts: { delivered: number; failed: number; givenUp: number; deferred: number };
-  /** Failed calls in a row. */
-  failures: number;
-  lastFailure?: { readonly at: Instant; readonly message: string };
-  /** Set when the run makes no more calls to the sink. */
-  isStopped: boolean;
+  /** One object, so that also a copy of the run counts in it. */
+  readonly calls: {
+    /** Failed calls in a row. */
+    failures: number;
+    lastFailure?: { readonly at: Instant; readonly message: string };
+    /** Set when the run makes no more calls to the sink. */
+    isStopped: boolean;
+  };
 }
 
 /** Failed calls in a row after which a run leaves the other requests of the sink to the next run. */
@@ -45,7 +48,8 @@ const maxFailures = 3;
 const maxRefusals = 20;
 
 /** Whether the run starts no more calls to the sink. */
-export const hasEnded = (run: SinkRun): boolean => run.isStopped || run.signal?.aborted === true || isPastDeadline(run);
+export const hasEnded = (run: SinkRun): boolean =>
+  run.calls.isStopped || run.signal?.aborted === true || isPastDeadline(run);
 
 /**
  * Sends the due events of one request to one sink, in order, and removes the index rows that are no longer needed.
@@ -111,7 +115,7 @@ async function sendEvent(
   const failure = await orFailure(sink.send(cloudEventOf(event), signal));
   const { retry, ...rest } = delivery;
   if (!(failure instanceof PeerFailure)) {
-    run.failures = 0;
+    run.calls.failures = 0;
     counts.delivered++;
     return { delivery: withDelivered(rest, event, now()), goesOn: true };
   }
@@ -142,9 +146,9 @@ async function sendEvent(
 /** Stops the calls of this run to a sink that is not responding, or that asks for it. */
 function noteFailure(failure: PeerFailure, run: SinkRun): void {
   const { status, kind } = failure;
-  run.failures++;
-  run.lastFailure = { at: run.now(), message: failureText(failure) };
+  run.calls.failures++;
+  run.calls.lastFailure = { at: run.now(), message: failureText(failure) };
   const isAway = status === undefined || status === gone || kind === "throttled";
   const limit = status !== undefined && status < 500 ? maxRefusals : maxFailures;
-  if (isAway || run.failures >= limit) run.isStopped = true;
+  if (isAway || run.calls.failures >= limit) run.calls.isStopped = true;
 }

@@ -60,7 +60,8 @@ async function sendToSink(sink: EventSink, deps: EventDeps, signal: AbortSignal 
   const { number } = sink;
   const counts = { delivered: 0, failed: 0, givenUp: 0, deferred: 0 };
   const endsAt = plus(now(), budgetMs);
-  const run: SinkRun = { ...startRun("timer", deps), endsAt, sink, signal, counts, failures: 0, isStopped: false };
+  const calls: SinkRun["calls"] = { failures: 0, isStopped: false };
+  const run: SinkRun = { ...startRun("timer", deps), endsAt, sink, signal, counts, calls };
   let hasFailed = false;
   const logFailure = (error: unknown) => {
     if (!hasFailed) log.error("event_sink_failed", { sink: number, error });
@@ -86,7 +87,7 @@ async function sendToSink(sink: EventSink, deps: EventDeps, signal: AbortSignal 
           );
         } catch (error) {
           // Unavailable storage ends the run, but not before the calls to the sink that were made.
-          run.isStopped = true;
+          calls.isStopped = true;
           counts.deferred++;
           logFailure(error);
         }
@@ -94,8 +95,8 @@ async function sendToSink(sink: EventSink, deps: EventDeps, signal: AbortSignal 
     );
     await Promise.all(visits);
     // Without a failed call, now or before, the stored state is right: it is not written at each run.
-    if (run.lastFailure !== undefined || (counts.delivered > 0 && (state.failure?.attempts ?? 0) > 0))
-      await recordCalls(number, { ...run, isAccepted: counts.delivered > 0 }, deps);
+    if (calls.lastFailure !== undefined || (counts.delivered > 0 && (state.failure?.attempts ?? 0) > 0))
+      await recordCalls(number, { ...calls, isAccepted: counts.delivered > 0 }, deps);
   } catch (error) {
     logFailure(error);
   }
