@@ -55,7 +55,7 @@ export async function openPin(
   requestId: string,
   { id, pinResponseKey }: SecurityKey,
   response: string,
-  deps: ConnectorDeps,
+  deps: Pick<ConnectorDeps, "sealer" | "delivery" | "log">,
 ): Promise<{ readonly pin: string } | { readonly problem: string; readonly isTransient?: boolean }> {
   if (pinResponseKey === undefined) return { problem: "The security key has no PIN." };
   const privateJwk = await openSealed<PrivateKey>(

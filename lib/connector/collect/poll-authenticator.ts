@@ -96,7 +96,7 @@ const endCancelled =
 
 /** Returns the change that schedules the next poll after a back-off, and not before the peer's Retry-After. */
 export const pollAgain =
-  ({ now, intervals }: ConnectorDeps, failure: Parameters<typeof postpone>[3] = {}) =>
+  ({ now, intervals }: Pick<ConnectorDeps, "now" | "intervals">, failure: Parameters<typeof postpone>[3] = {}) =>
   (key: SecurityKey): SecurityKey =>
     withPoll(key, postpone(key.enrollment ?? { attempts: 0 }, now(), intervals.enrollmentPoll, failure));
 

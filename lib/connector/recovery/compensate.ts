@@ -17,7 +17,8 @@ export type OptionsResponses = Map<Credential, Challenge | "unanswered">;
 /** Makes a call to a peer, which may take `timeLimitMs`. Throws a PeerFailure if it fails or is not made. */
 export type MakeCall = (peer: string, timeLimitMs: number, call: () => Promise<void>) => Promise<void>;
 
-interface CompensationDeps extends ConnectorDeps {
+interface CompensationDeps
+  extends Pick<ConnectorDeps, "idps" | "rfpr" | "intervals" | "sealer" | "log" | "concurrency"> {
   /** Absent if each call is made at once. */
   readonly makeCall?: MakeCall;
 }

@@ -29,7 +29,7 @@ export function failedRequest(loaded: LoadedRequest, reason: string, now: Instan
 export function endUnconfirmed(
   loaded: LoadedRequest,
   reason: string,
-  deps: ConnectorDeps,
+  deps: Pick<ConnectorDeps, "requests" | "now" | "intervals">,
 ): Promise<LoadedRequest | undefined> {
   const now = deps.now();
   const isEnded = (key: SecurityKey) => !isTerminal(key.state) && !hasProgressed(key);
