@@ -162,7 +162,7 @@ await runOperatorCommand(command, async ({ action, argument, args, values, conne
       );
       if (values.json) return printJson(data);
       console.error(`PIN emails sent: ${data.sent}.`);
-      for (const key of data.unsent) console.error(`PIN email of key ${key.key_id} not sent: ${key.error_message}`);
+      for (const key of data.unsent) console.error(`PIN email of key ${key.key_id}: ${key.error_message}`);
       return;
     }
     case "cancel": {

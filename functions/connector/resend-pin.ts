@@ -8,12 +8,12 @@ import type { ConnectorContext } from "./context.ts";
 
 const unsentKeyV2 = z.object({
   key_id: z.string().describe("Id of the security key."),
-  error_message: z.string().describe("Why its email is not sent."),
+  error_message: z.string().describe("Why its email is not known to be sent, and whether a job sends it."),
 });
 const resentV2 = z.object({
   data: z.object({
     sent: z.int().min(0).describe("Number of emails sent."),
-    unsent: z.array(unsentKeyV2).describe("The other keys that have a PIN to send."),
+    unsent: z.array(unsentKeyV2).describe("The other keys that have a PIN to send, also if a job sends their email."),
   }),
 });
 
