@@ -391,7 +391,7 @@ describe("a PIN email to suppressed addresses", () => {
     expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 0, purged: 0 });
     await expect(resendPin(requestId, connector.context)).rejects.toMatchObject({
       kind: "conflict",
-      message: /Correct the mailbox, then resend the PIN\.$/,
+      message: expect.stringMatching(/Correct the mailbox, then resend the PIN\.$/),
       retryAfterSeconds: undefined,
     });
     expect((await connector.keyRow(requestId)).mail).toMatchObject({ state: "given_up", number: 2 });
