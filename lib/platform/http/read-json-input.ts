@@ -10,8 +10,8 @@ const noFields = z.object({});
 
 /**
  * Reads query and body of a call in the JSON style. `problems` are the parameters and fields that the endpoint does not
- * know (G4): a call that changes something must not do it without them. Without a schema a body may be empty, whatever
- * its headers, or an empty object, and the query of a GET may be anything. Throws Fault as `readQuery`, `readJson` and `readOptionalJson` do.
+ * know (G4): a call that changes something must not do it without them. Without a schema a body may be empty or an empty
+ * object, and the query of a GET may be anything. Throws Fault as `readQuery`, `readJson` and `readOptionalJson` do.
  */
 export function readJsonInput(
   { query: querySchema, body: bodySchema, ignoresUnknown = false }: Omit<Endpoint<never>, "run">,
@@ -23,10 +23,21 @@ export function readJsonInput(
   const problems: Problem[] = [];
   if (querySchema !== undefined || !isRead) problems.push(...unknownParameters(querySchema, query));
   if (isRead) return { query, body: undefined, problems };
-  const readOther = () => (call.body.byteLength === 0 ? {} : readOptionalJson(call, limitBytes));
-  const body = bodySchema === undefined ? readOther() : readJson(call, limitBytes);
+  const body =
+    bodySchema !== undefined
+      ? readJson(call, limitBytes)
+      : isWithoutBody(call)
+        ? {}
+        : readOptionalJson(call, limitBytes);
   const { error } = bodySchema === undefined ? noFields.safeParse(body) : {};
   if (error !== undefined) problems.push(...problemsOf(error));
   if (!ignoresUnknown) problems.push(...unknownFields(bodySchema, body));
   return { query, body, problems };
 }
+
+/**
+ * Whether a call was sent without a body, so that its other headers do not count. The host delivers a chunked body as
+ * an empty one: a content type tells that there was one.
+ */
+const isWithoutBody = ({ body, headers }: Call): boolean =>
+  body.byteLength === 0 && headers.get("content-type") === null;

@@ -299,6 +299,11 @@ describe("a JSON body", () => {
     },
   );
 
+  it("that is chunked and has a content type is refused by an endpoint that has none: the host has dropped it", async () => {
+    const headers = { "transfer-encoding": "chunked", "content-type": "application/json" };
+    expect(await served(echo()).send({ headers })).toMatchObject({ status: 411 });
+  });
+
   it("that is not empty and compressed is refused by an endpoint that has none", async () => {
     const headers = { "content-encoding": "gzip" };
     expect(await served(echo()).send({ headers, body: "{}" })).toMatchObject({ status: 415 });
