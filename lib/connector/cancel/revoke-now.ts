@@ -76,7 +76,7 @@ function requireActive(credentials: readonly Credential[]): void {
     "conflict",
     credentials.every(({ state }) => isTerminal(state))
       ? "No credential has become active, so none can be revoked."
-      : "No credential is active yet. Cancel the request instead.",
+      : "No credential is active yet. Wait for the activation, or cancel the request.",
   );
 }
 

@@ -132,7 +132,9 @@ async function resendEach(start: LoadedRequest, keyIds: readonly string[], run: 
   let loaded = start;
   for (const keyId of keyIds) {
     const work = keyWork(loaded, keyId, run);
-    ends.push({ keyId, end: whyNotNow(work.key, run) ?? (await resendOne(work)) });
+    const end = whyNotNow(work.key, run) ?? (await resendOne(work));
+    const isLeft = end instanceof Fault && end.kind === "unavailable" && work.key.mail.state === "due";
+    ends.push({ keyId, end: isLeft ? { leftToJob: `${end.message} A job tries again.` } : end });
     loaded = work.hasLostLease ? ((await run.requests.load(start.request.id)) ?? loaded) : work.loaded;
   }
   return ends;
@@ -153,7 +155,8 @@ async function resendOne(work: KeyWork): Promise<ResendEnd> {
   if (number === before) return whyStopped(run) ?? keyBusyFault(work.key, run);
   if (!isSaved) return { leftToJob: `The email may have been sent. ${lookUpMessage}` };
   if (state === "sent") return "sent";
-  if (accepted !== undefined) return { leftToJob: "The mail service has accepted the email, and has not sent it yet." };
+  if (accepted !== undefined)
+    return { leftToJob: "The mail service has accepted the email, and has not sent it yet. A job looks it up." };
   const problem = retry?.lastError ?? mailServiceAway;
   if (state !== "due") return new Fault("conflict", problem);
   return { leftToJob: `${problem} ${triedAt === undefined ? "A job tries again." : lookUpMessage}` };

@@ -149,7 +149,7 @@ describe("a revocation", () => {
     const before = await connector.load(requestId);
     const answered = {
       status: 409,
-      body: { error_message: "No credential is active yet. Cancel the request instead." },
+      body: { error_message: "No credential is active yet. Wait for the activation, or cancel the request." },
     };
     expect(await refusalOf(revoke())).toMatchObject(answered);
     await connector.runShipments();

@@ -323,13 +323,30 @@ describe("resend-pin (specification section 4)", () => {
     expect((await connector.keyRow(requestId)).mail.resentAt).toHaveLength(1);
   });
 
+  it("leaves a key to the job whose email is due while the mail service throttles", async () => {
+    const connector = await testConnector(peers);
+    const { requestId, to } = await mailed(connector);
+    peers.mail.fail({ kind: "throttle", retryAfter: 90 });
+    await resendPin(requestId, connector.context);
+    const reason = "The mail service is temporarily unavailable. A job tries again.";
+    expect(await resendPin(requestId, connector.context)).toEqual({ sent: 0, unsent: [{ keyId: "s-01-001", reason }] });
+    connector.advance(minutes(2));
+    await connector.runCredentials();
+    expect(mailsTo(to)).toHaveLength(2);
+  });
+
   it("names a key whose email the mail service has taken and not sent yet", async () => {
     const connector = await testConnector(peers);
     const { requestId } = await mailed(connector);
     peers.mail.outcome({ runningPolls: 4 });
     expect(await resendPin(requestId, connector.context)).toEqual({
       sent: 0,
-      unsent: [{ keyId: "s-01-001", reason: "The mail service has accepted the email, and has not sent it yet." }],
+      unsent: [
+        {
+          keyId: "s-01-001",
+          reason: "The mail service has accepted the email, and has not sent it yet. A job looks it up.",
+        },
+      ],
     });
     expect((await connector.keyRow(requestId)).mail.resentAt).toHaveLength(1);
   });
