@@ -1,9 +1,9 @@
 import * as z from "zod";
 import { anyResponse, type PeerAccess } from "../../../platform/call-peer.ts";
-import { days, plus } from "../../../platform/time.ts";
+import { days, type Instant, plus } from "../../../platform/time.ts";
 import { idpName } from "../../model/peer-names.ts";
 import type { Challenge, CreationOptions } from "../../model/webauthn.ts";
-import { peerApi, undefinedIfGone } from "../../peers/access-token.ts";
+import { type PeerApi, peerApi, undefinedIfGone } from "../../peers/access-token.ts";
 import type { Idp } from "../contract.ts";
 import { readCreationOptions } from "../creation-options.ts";
 import { type IdpDeps, type IdpKind, maxIdpResponseBytes, readIdpState } from "../kind.ts";
@@ -97,18 +97,19 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
         await api
           .send({ operation, method: "POST", url, headers, body, notAfter, response: activeDevice })
           .catch(deviceCapAsRefusal);
-        const naming = { method: "PUT", url: `${url}/nickname`, body: { nickname: name }, notAfter } as const;
-        // The security key is registered and also works without its name.
-        await api.send({ operation: "name", ...naming, response: anyResponse }).catch(() => {});
+        await nameDevice(api, url, name, notAfter);
         return undefined;
       }),
 
     // The device was created for this credential only, so it is active if and only if the credential is registered.
-    isRegistered: (stored, _query, outer) =>
+    isRegistered: (stored, { name }, outer) =>
       operate(outer, async api => {
         const operation = "registered key";
-        const found = await api.get(operation, urlOf(stateOf(operation, stored)), device).catch(undefinedIfGone);
-        return found?.status === "ACTIVE";
+        const url = urlOf(stateOf(operation, stored));
+        const found = await api.get(operation, url, device).catch(undefinedIfGone);
+        if (found?.status !== "ACTIVE") return false;
+        if (name !== undefined) await nameDevice(api, url, name);
+        return true;
       }),
 
     // The device was created for this credential only, so its id identifies the credential.
@@ -142,6 +143,12 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
       });
     },
   };
+}
+
+/** Gives an active device the name that its user knows. A failure is ignored: the security key works without it. */
+async function nameDevice(api: PeerApi, url: string, nickname: string, notAfter?: Instant): Promise<void> {
+  const naming = { method: "PUT", url: `${url}/nickname`, body: { nickname }, notAfter } as const;
+  await api.send({ operation: "name", ...naming, response: anyResponse }).catch(() => {});
 }
 
 /** Returns the nickname of a device until it is activated. */

@@ -388,6 +388,17 @@ describe("a device that an IdP of kind A has created", () => {
     expect(pingone.count("DELETE", device)).toBe(0);
   });
 
+  test("that is found active gets the name that its user knows, also if that is refused at the activation", async () => {
+    pingone.fail({ kind: "refuse", status: 400, method: "PUT", path: "nickname$" });
+    const { challenge, attestation } = await activated();
+    const named = () => pingone.registrations().map(({ displayName }) => displayName);
+    expect(named()).toEqual([`Pending key ${tag}`]);
+    await idp.isRegistered?.(challenge.idpState, queryFor(attestation.credentialId, "Desk key: 7"), signal);
+    expect(named()).toEqual(["Desk key: 7"]);
+    pingone.fail({ kind: "refuse", status: 400, method: "PUT", path: "nickname$" });
+    expect(await idp.isRegistered?.(challenge.idpState, queryFor(attestation.credentialId), signal)).toBe(true);
+  });
+
   test("is removed again after a temporary failure, also if the first attempt removed it", async () => {
     const challenge = await ask();
     pingone.fail({ kind: "drop", method: "DELETE", phase: "after" });
