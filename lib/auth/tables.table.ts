@@ -60,7 +60,7 @@ export const newWriteId = ({ random }: Pick<AuthTables, "random">): string =>
 export const namePartition = (folded: string): string => hashOf(folded);
 export const nameRow = "name";
 
-/** Returns a partition that no user and no OTP key can have, for reads that take the time of real ones. */
+/** Returns a partition that no user or OTP key has. Reads of it take as long as reads of real rows. */
 export const nonePartition = (text: string): string => `-${hashOf(text)}`;
 
 /** The rows of a user or an OTP key, as far as they exist. Those of one owner are inserted and removed together. */
@@ -98,7 +98,10 @@ export const touchAction = ({ rowKey, etag, schema }: Row): Action => ({
 /** Returns the action that removes a row by the version that was read. */
 export const removeAction = ({ rowKey, etag }: Row): Action => ({ remove: { rowKey }, etag });
 
-/** Tables whose rows expire, each with a queue. Sessions need none: their partition keys begin with the hour. */
+/**
+ * Tables whose rows expire, each with a partition in the expiry index. Sessions need none: their partition keys begin
+ * with the hour.
+ */
 export type Expiring = "throttles" | "addresses" | "spentOtps";
 
 /** A row whose column `ends` says when it may be deleted. */

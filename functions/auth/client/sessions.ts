@@ -16,7 +16,8 @@ const loginFields = z.lazy(() =>
 );
 
 /**
- * Signs in and creates a session. Ends the session that the request carries, if any (specification sections 3 and 4).
+ * Signs in and creates a session. Only a successful login ends the session that the request carries (specification
+ * sections 3 and 4).
  */
 export const login = endpoint({
   routes: ["POST /login", "GET /login"],
@@ -26,12 +27,12 @@ export const login = endpoint({
   description:
     "Signs the user in with password, OTP or both, as the deployment requires. A user with an OTP key needs an " +
     "OTP. The session is returned in the body, for programs, which send it as `X-Service-Session`, and as a " +
-    "cookie, for browsers. Ends the session that the request carries, if any.\n\nWith `remember_device=true` the " +
-    "response also has a device token, in the body and as a cookie. Send it with the next login, as " +
-    "`X-Service-Device` or as the cookie: its failures are counted apart, so that callers who guess passwords do not " +
-    "lock this device out. It ends with every change of the user's credentials.\n\nIf all credentials are right, but " +
-    "the user must change the password first, the answer is 401 with the `reason` `password_change_required`, and a " +
-    "`token` for `POST /password` that sets the new one. The OTP is used up.",
+    "cookie, for browsers. A successful login ends the session that the request carries, if any.\n\nWith " +
+    "`remember_device=true` the response also has a device token, in the body and as a cookie. Send it with the next " +
+    "login, as `X-Service-Device` or as the cookie: failed logins with the token are counted apart, so that callers " +
+    "who guess passwords do not lock this device out. It ends with every change of the user's credentials.\n\nIf all " +
+    "credentials are right, but the user must change the password first, the answer is 401 with the `reason` " +
+    "`password_change_required`, and a `token` for `POST /password` that sets the new one. The OTP is used up.",
   headers: deviceHeader,
   body: loginFields,
   answers: {
@@ -84,7 +85,7 @@ const statusBody = z.lazy(() =>
 /** Returns Unix seconds with a fraction. */
 const unixSeconds = (time: Instant): number => Date.parse(time) / 1000;
 
-/** Returns the session (specification sections 2 and 4). */
+/** Returns the user of the session and its times (specification sections 2 and 4). */
 export const getStatus = endpoint({
   routes: ["GET /status", "POST /status"],
   access: "session",
@@ -110,7 +111,7 @@ export const logout = endpoint({
   access: "session_without_refresh",
   tag: "Sessions",
   summary: "End the session",
-  description: "Ends the session and deletes the cookie.",
+  description: "Ends the session and deletes the session cookie. The device token stays valid.",
   answers: { 200: { description: "The session has ended.", headers: ["set-cookie"], schema: z.literal(true) } },
   handle: async (_, { sessions, rules }: AuthContext, { session }: { session: LiveSession }) => {
     await sessions.end(session.key);

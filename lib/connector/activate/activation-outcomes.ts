@@ -36,8 +36,9 @@ export const activated = (work: KeyWork, index: number, registrationId?: string)
   end(work, index, "activated", undefined, { activatedAt: work.run.now(), ...(registrationId && { registrationId }) });
 
 /**
- * Ends a credential which the IdP has not registered. First removes the registration that the IdP began for it. The end
- * does not wait for an IdP that is not responding.
+ * Ends a credential which the IdP has not registered. First removes the registration that the IdP began for it. A
+ * failure of the IdP does not delay the end. Returns undefined if the IdP was not called because the lease is lost or
+ * the time of the run is over.
  */
 export async function endUnregistered(
   work: KeyWork,
@@ -51,7 +52,7 @@ export async function endUnregistered(
 
 /**
  * Ends a credential whose time for activation is over.
- * @param isInDoubt whether the IdP may have registered the credential in an attempt without an answer
+ * @param isInDoubt whether the IdP may have registered the credential in an earlier attempt
  */
 export async function endOverdue(
   work: KeyWork,
@@ -67,8 +68,8 @@ export async function endOverdue(
 
 /**
  * Returns the change after a failed activation: a retry if that may help, else the end of the credential. A refusal is
- * accepted only when a later read-back confirms it, or at once if the IdP offers no read-back: it may be the answer to
- * a second delivery of a call that was done.
+ * final at once if the IdP offers no read-back. Otherwise a later read-back must confirm it: it may be the answer to a
+ * second delivery of a call that was done.
  */
 export async function afterFailure(
   work: KeyWork,

@@ -39,7 +39,7 @@ interface OffboardReport {
   readonly credentials: readonly OffboardedCredential[];
   /** The number of `credentials` that are the person's. */
   readonly matched: number;
-  /** Whether none of the person's credentials can be used any more, and no other user's is left in doubt. */
+  /** Whether every request was read, and no listed credential has a problem, can be used or may be registered. */
   readonly isComplete: boolean;
 }
 
@@ -53,8 +53,8 @@ const notRevoked = `${inDoubt} Its revocation failed, and only a call that revok
 const otherUser = "The recipient's request has a credential of this user. If it is the same person, name the user_id.";
 
 /**
- * Cancels the open requests of a person who leaves, and revokes the person's active credentials at the IdPs, also those
- * of archived requests. Credentials of other people stay. May be repeated: what is done is not done again.
+ * Revokes the credentials of a person who leaves that are active or may be registered, also of archived requests, and
+ * cancels open requests that are the person's alone. May be repeated: what is done is not done again.
  * @param options with `dryRun`, changes nothing and reports what it would do
  */
 export async function offboardPerson(
@@ -105,8 +105,8 @@ interface Done {
 }
 
 /**
- * Revokes active credentials, and cancels the request if all open credentials are the person's. Revokes first: if a key
- * in production makes the cancel fail, active credentials are revoked nevertheless.
+ * Revokes credentials that are active or may be registered, and cancels the request if all open credentials are the
+ * person's. Revokes first: if a key in production makes the cancel fail, credentials are revoked nevertheless.
  */
 async function offboardRequest(
   start: LoadedRequest,
@@ -120,7 +120,7 @@ async function offboardRequest(
   ): Promise<Done> => {
     if (!plannedFor(done.loaded, leaver).some(each => each.action === action)) return done;
     const failed = (failure: string) => ({ ...done, failures: { ...done.failures, [action]: failure } });
-    if (isPastDeadline(run)) return failed("The call timed out before this. Repeat it.");
+    if (isPastDeadline(run)) return failed("The call timed out before this credential was handled. Repeat the call.");
     try {
       return { ...done, loaded: await work() };
     } catch (error) {
@@ -130,17 +130,17 @@ async function offboardRequest(
     }
   };
   const filter = filterOf(leaver, start.request);
-  const toRevoke = (each: Credential) => (isRevocable(each) && whyLeft(each) === undefined) || isRevoking(each);
-  const isRegistered: CredentialFilter = (key, index) =>
-    key.credentials.some((each, at) => at === index && toRevoke(each)) && filter(key, index);
+  const mustRevoke = (each: Credential) => (isRevocable(each) && whyLeft(each) === undefined) || isRevoking(each);
+  const isToRevoke: CredentialFilter = (key, index) =>
+    key.credentials.some((each, at) => at === index && mustRevoke(each)) && filter(key, index);
   const cause = { reason: "offboarded", requestedBy } as const;
-  const revoked = await attempt({ loaded: start }, "revoke", () => revokeSelected(id, isRegistered, cause, run));
+  const revoked = await attempt({ loaded: start }, "revoke", () => revokeSelected(id, isToRevoke, cause, run));
   return attempt(revoked, "cancel", () => cancelRequest(id, run));
 }
 
 /**
- * Returns what a person has to check of a credential in doubt that this call does not remove; otherwise undefined. A
- * revocation that failed is not repeated: where the credential is not registered, it would fail each time.
+ * Returns what an administrator has to check of a credential in doubt that this call does not remove; otherwise
+ * undefined. A revocation that failed is not repeated: where the credential is not registered, it would fail each time.
  */
 function whyLeft(credential: Credential): string | undefined {
   if (!isInDoubt(credential)) return undefined;

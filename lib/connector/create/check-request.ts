@@ -92,8 +92,9 @@ export function deliveryLimitViolations({ recipient, shipment }: Pick<RequestDra
 type Deps = Pick<ConnectorDeps, "requests" | "idps">;
 
 /**
- * Checks the security key that a draft replaces: it exists, also in the register only, no open request replaces it, and
- * every user of its active credentials gets a new one. Returns the problems, and as warnings why nothing may be revoked.
+ * Checks the security key that a draft replaces, also one of an archived request: it exists, no open request replaces
+ * it, and every user of its active credentials gets a new one. Returns the problems, and as warnings that it has no
+ * credential to revoke, or that another request has replaced it.
  */
 export async function checkReplacedKey(
   { replaces, keys }: RequestDraft,

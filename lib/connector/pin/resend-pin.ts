@@ -51,7 +51,7 @@ export async function resendPin(
   });
 }
 
-/** Returns the fault for a call that mailed no key: `unavailable` before others, the earliest Retry-After first. */
+/** Returns the fault for a call that sent no PIN: `unavailable` before others, the earliest Retry-After first. */
 function mostUseful(faults: readonly Fault[]): Fault | undefined {
   const rankOf = ({ kind, retryAfterSeconds = 1e6 }: Fault) => retryAfterSeconds - (kind === "unavailable" ? 1e9 : 0);
   return faults.toSorted((a, b) => rankOf(a) - rankOf(b))[0];
@@ -126,7 +126,10 @@ function whyNotNow(key: SecurityKey, run: Run): Fault | undefined {
 /** How the resend of one key ended. `leftToJob`: why its email, which is due, is not known to be sent. */
 type ResendEnd = "sent" | { readonly leftToJob: string } | Fault;
 
-/** Emails each key whose PIN is available until the time is over or the mail service throttles. */
+/**
+ * Emails the PIN of each key. Once the time is over or the mail service must not be called, each further key ends with
+ * that Fault.
+ */
 async function resendEach(start: LoadedRequest, keyIds: readonly string[], run: Run) {
   const ends: { readonly keyId: string; readonly end: ResendEnd }[] = [];
   let loaded = start;

@@ -42,11 +42,11 @@ export function keyWork(start: LoadedRequest, keyId: string, run: Run) {
   let loaded = start;
   let hasLostLease = false;
   let isDeferred = false;
-  /** Whether the operation has stored an intent. It is finished then, also after the deadline of the run. */
-  let hasStoredIntent = false;
+  /** Whether the operation has begun a call that may change something. It is finished then, also after the deadline. */
+  let hasBegunCall = false;
 
   const inTurn = <T>(peer: string, work: () => Promise<T>) =>
-    takeTurn(peer, run, work, () => hasStoredIntent || !isPastDeadline(run));
+    takeTurn(peer, run, work, () => hasBegunCall || !isPastDeadline(run));
 
   return {
     run,
@@ -95,7 +95,7 @@ export function keyWork(start: LoadedRequest, keyId: string, run: Run) {
           return notCalled;
         }
         loaded = saved;
-        hasStoredIntent = true;
+        hasBegunCall = true;
         return callAndRecord(peer, run, () => make(notAfter), kind);
       }),
 
@@ -110,7 +110,7 @@ export function keyWork(start: LoadedRequest, keyId: string, run: Run) {
       change: KeyChange | undefined,
       isMoreDue: (key: SecurityKey) => boolean = () => false,
     ): Promise<boolean> {
-      hasStoredIntent = false;
+      hasBegunCall = false;
       if (hasLostLease) return false;
       if (change === undefined) {
         isDeferred = true;

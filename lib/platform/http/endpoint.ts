@@ -75,8 +75,7 @@ interface Definition<
   readonly routes: readonly Route[];
   readonly access: A;
   /**
-   * The role of a caller that is sufficient. Every endpoint of Core states one; by default that which includes all
-   * others.
+   * The role that a caller needs. Every endpoint of Core states one. Without one, the connector requires `call`.
    */
   readonly role?: R;
   /** The noun under which the OpenAPI document groups the operation. */
@@ -95,13 +94,13 @@ interface Definition<
   readonly answers: Readonly<Record<number, SuccessResponse>>;
   /**
    * Faults that only this endpoint throws, for the OpenAPI document. Those of access and input are added automatically.
-   * Outside Azure the pipeline turns a Fault that is not listed into a 500.
+   * Outside Azure the pipeline responds 500 to a Fault that is not listed, so that the omission is noticed.
    */
   readonly refusals?: readonly FaultKind[];
   /**
-   * Returns the problems that no schema of a field finds: by other fields, settings or the time. Called also beside
-   * other problems, then with the fields that are valid by themselves. `isWrong` distinguishes a field that is not valid
-   * from one that is absent.
+   * Returns the problems that no schema of a field finds: by other fields, settings or the time. Always gets only the
+   * sent fields of query and body that are valid by themselves: an absent field has no default. `isWrong` returns
+   * whether a field was sent and is not valid.
    */
   readonly check?: (
     fields: Partial<Fields<Q> & Fields<B>>,

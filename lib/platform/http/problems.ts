@@ -96,7 +96,7 @@ z.config({ localeError: reasonFor });
 type Keys = readonly PropertyKey[];
 
 /**
- * Returns the paths of the first 20 fields of a valid input that are not in its schema, in the input's order (G4).
+ * Returns the paths of the first 20 fields of an input that are not in its schema, in the input's order (G4).
  * @param input the value before parsing
  */
 export function findIgnoredFields(schema: z.core.$ZodType, input: unknown): readonly string[] {

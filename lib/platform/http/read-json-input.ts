@@ -10,7 +10,7 @@ const noFields = z.object({});
 
 /**
  * Reads query and body of a call in the JSON style. `problems` are the parameters and fields that the endpoint does not
- * know (G4): a call that changes something must not do it without them. Without a schema a body may be empty or an empty
+ * know (G4): a call with a mistyped field changes nothing. Without a schema a body may be empty or an empty
  * object, and the query of a GET may be anything. Throws Fault as `readQuery`, `readJson` and `readOptionalJson` do.
  */
 export function readJsonInput(
@@ -19,10 +19,10 @@ export function readJsonInput(
   limitBytes: number,
 ) {
   const query = readQuery(call.url);
-  const isRead = call.method === "GET";
+  const isGet = call.method === "GET";
   const problems: Problem[] = [];
-  if (querySchema !== undefined || !isRead) problems.push(...unknownParameters(querySchema, query));
-  if (isRead) return { query, body: undefined, problems };
+  if (querySchema !== undefined || !isGet) problems.push(...unknownParameters(querySchema, query));
+  if (isGet) return { query, body: undefined, problems };
   const body =
     bodySchema !== undefined
       ? readJson(call, limitBytes)
@@ -36,8 +36,8 @@ export function readJsonInput(
 }
 
 /**
- * Whether a call was sent without a body, so that its other headers do not count. The host delivers a chunked body as
- * an empty one: a content type tells that there was one.
+ * Whether a call has no body. Its Transfer-Encoding and Content-Encoding do not count then. The host delivers a chunked
+ * body as an empty one, and only the content type shows that there was one.
  */
 const isWithoutBody = ({ body, headers }: Call): boolean =>
   body.byteLength === 0 && headers.get("content-type") === null;

@@ -121,7 +121,7 @@ describe("to offboard a person", () => {
     await connector.orderAndRun(bodyFor([ada]));
     connector.advance(1);
     await connector.orderAndRun(bodyFor([ada]));
-    const left = "revoke active - The call timed out before this. Repeat it.";
+    const left = "revoke active - The call timed out before this credential was handled. Repeat the call.";
     expect(await offboard(connector, { userId: ada })).toEqual({
       isComplete: false,
       credentials: ["revoke active revoked", left],
