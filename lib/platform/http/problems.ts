@@ -116,11 +116,16 @@ export function findIgnoredFields(schema: z.core.$ZodType, input: unknown): read
 export const unknownFields = (schema: z.core.$ZodType | undefined, input: unknown): readonly Problem[] =>
   findIgnoredFields(schema ?? z.object({}), input).map(path => ({ path, reason: unknownReason }));
 
-/** Returns the first 20 unknown parameters of a query as problems. @param schema of an object; absent: none is known */
+/**
+ * Returns the first 20 unknown parameters of a query as problems. `code` is none: it is a key of the Functions host,
+ * which gateways add to every call.
+ * @param schema that of an object; if absent, no parameter is known
+ */
 export function unknownParameters(schema: z.ZodType | undefined, query: object): readonly Problem[] {
   const names = Object.keys(shapeOf(schema));
   const reason = `is not known: the call ${names.length === 0 ? "has no parameters" : `accepts ${names.join(", ")}`}`;
-  return unknownFields(schema, query).map(({ path }) => ({ path, reason }));
+  const unknown = unknownFields(schema, query).filter(({ path }) => path !== "code");
+  return unknown.map(({ path }) => ({ path, reason }));
 }
 
 /** Returns the schemas of the fields of an object's schema, also of one that is built at its first use. */

@@ -32,9 +32,9 @@ export interface TaskOptions<D> extends ResponseOptions {
 
 /**
  * Returns the HTTP handler of a task. The input is the JSON body; an empty body is an empty object. A query parameter is
- * refused, because `?dry_run=true` would be ignored; but for `code`, in which the host accepts the master key. Responds
- * with `{data: report}` or `{error, fields}`. Logs the report too, because the caller of a long task may have left before
- * its response. Logs only the length of lists, because they have no bound.
+ * refused, because `?dry_run=true` would be ignored. Responds with `{data: report}` or `{error, fields}`. Logs the report
+ * too, because the caller of a long task may have left before its response. Logs only the length of lists, because they
+ * have no bound.
  */
 export function serveTask<D>(
   name: string,
@@ -47,9 +47,8 @@ export function serveTask<D>(
       addLogFields({ task: name, callerKind: "master_key" });
       try {
         const parsed = input.safeParse(readOptionalJson(call));
-        const { code: _, ...parameters } = readQuery(call.url);
         const problems = [
-          ...unknownParameters(undefined, parameters),
+          ...unknownParameters(undefined, readQuery(call.url)),
           ...(parsed.success ? [] : problemsOf(parsed.error)),
         ];
         if (!parsed.success || problems.length > 0) throw new Fault("invalid", "The input is not valid.", { problems });
