@@ -81,10 +81,10 @@ export async function afterFailure(
   run.log.warn("activation_failed", { keyId: key.id, index, error: failure });
   const reason = failure.detail ?? failure.message;
   // Any answer to the call may be that of a gateway, or that to a second delivery of a call that was done. Where no
-  // read-back can tell, only those that say nothing of the call count: 5xx, 408, and a 404 that is not the IdP's own.
-  const isProxys = failure.kind === "unreachable" && failure.status === 404;
-  const isUnclear = failure.mayBeDone || (canReadBack ? failure.status !== undefined : isProxys);
-  // Without an access token nothing was sent, whatever the token endpoint has answered.
+  // read-back can tell, only answers without a result count: 5xx, 408, and a 404 that is not the IdP's own.
+  const isProxy404 = failure.kind === "unreachable" && failure.status === 404;
+  const isUnclear = failure.mayBeDone || (canReadBack ? failure.status !== undefined : isProxy404);
+  // Without an access token nothing was sent, even if the token endpoint has answered.
   const mayBeDone = wasTried || (isUnclear && !isNoToken(failure));
   if (isRepairable(failure)) {
     return retryLater(index, { lastError: reason, retryAfterSeconds: failure.retryAfterSeconds, mayBeDone }, run);

@@ -60,7 +60,7 @@ export const foldName = (name: string): string => name.normalize("NFC").trim().t
 
 type User = Pick<Credential, "idpId" | "userId">;
 
-/** Returns the function that tells whether a credential is for the same user at the same IdP. */
+/** Returns the function that checks whether a credential is for the same user at the same IdP. */
 export const isForSameUser = (user: User) => (other: User) =>
   user.idpId === other.idpId && foldName(user.userId) === foldName(other.userId);
 
