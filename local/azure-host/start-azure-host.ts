@@ -15,8 +15,6 @@ export interface RunningAzureHost {
   /** Returns all that host and app have logged so far. */
   log(): string;
   isRunning(): boolean;
-  /** Resolves when the process is gone. */
-  gone(): Promise<void>;
   /** Stops it as Azure does: the port closes, calls in flight finish. Resolves when the process is gone. */
   stop(): Promise<void>;
   /** Ends it with SIGKILL; its worker ends with it. */
@@ -30,8 +28,6 @@ export interface AzureHostOptions {
   readonly folder: string;
   /** The app settings. */
   readonly settings: Readonly<Record<string, string>>;
-  /** A free one if absent. */
-  readonly port?: number;
 }
 
 /** The keys of every host that is started here. */
@@ -47,9 +43,9 @@ const startLimitMs = 110_000;
 /** Starts the host. Resolves when it is running with the functions of the app; rejects with the end of its log if it does not. */
 export async function startAzureHost(
   host: AzureHost,
-  { app, folder, settings, port: wanted = 0 }: AzureHostOptions,
+  { app, folder, settings }: AzureHostOptions,
 ): Promise<RunningAzureHost> {
-  const port = wanted === 0 ? await freePort() : wanted;
+  const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const logPath = join(folder, "host.log");
   writeSecrets(folder);
@@ -103,7 +99,6 @@ export async function startAzureHost(
     masterKey: azureHostKeys.master,
     log: readLog,
     isRunning: () => isRunning(pid),
-    gone,
     stop: () => {
       // It ignores SIGTERM.
       signal(pid, "SIGINT");

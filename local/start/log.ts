@@ -20,8 +20,6 @@ export function logMode(option: string | undefined, isTerminal: boolean): LogMod
 export interface LocalLog {
   /** Logs a line that the app or a tool writes to the console. */
   line(level: Level, text: string): void;
-  /** Logs a line of a host in another process, of whose calls there is no other line. */
-  hostLine(level: Level, text: string): void;
   /** Runs a call of the host and logs it, except a read by the console, which repeats all the time. */
   observe<T extends { readonly status: number }>(request: IncomingMessage, answer: () => Promise<T>): Promise<T>;
 }
@@ -44,20 +42,15 @@ export function createLocalLog(mode: LogMode, { stdout, stderr, now }: LogOption
   };
 
   const readableLine = (level: Level, text: string) => {
-    // The line of the call itself says more.
-    if (parseEvent(text)?.event !== "http") hostLine(level, text);
-  };
-
-  const hostLine = (level: Level, text: string) => {
-    if (mode === "quiet" && level !== "warn" && level !== "error") return;
     const event = parseEvent(text);
+    // The line of the call itself says more.
+    if (event?.event === "http" || (mode === "quiet" && level !== "warn" && level !== "error")) return;
     const stream = streamOf(level);
     stream.write(stampLine(level, event === undefined ? text : describeEvent(event), now(), stream));
   };
 
   return {
     line: mode === "json" ? jsonLine : readableLine,
-    hostLine: mode === "json" ? jsonLine : hostLine,
     observe: async (request, answer) => {
       const { method = "", url = "" } = request;
       const isHidden = request.headers["user-agent"] === consoleUserAgent && method === "GET";

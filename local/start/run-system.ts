@@ -15,9 +15,6 @@ import { type Facts, removeFacts, writeFacts } from "./run-file.ts";
 import { stopOnce } from "./stop-once.ts";
 import { joinSystem, type System, startSystem } from "./system.ts";
 
-/** The local host in this process, Azure's host, or none: another program starts one. */
-export type HostChoice = "local" | "func" | "none";
-
 interface Start {
   /** Of the host; the other ports follow it. */
   readonly port: number;
@@ -25,14 +22,15 @@ interface Start {
   readonly mode: LogMode;
   readonly log: LocalLog;
   readonly isEphemeral: boolean;
-  readonly host: HostChoice;
+  /** Whether another program starts the host. */
+  readonly isPeersOnly: boolean;
   /** Connection string of the running system that a further host joins. */
   readonly storage: string | undefined;
 }
 
 /** Starts a system, or a further host of one, until the process is asked to stop. */
 export async function runSystem(start: Start): Promise<void> {
-  const { port, directory, mode, isEphemeral, host, storage } = start;
+  const { port, directory, mode, isEphemeral, isPeersOnly, storage } = start;
   const { ports, taken } = await choosePorts(port);
   const system = await (storage === undefined
     ? startSystem(directory, isEphemeral ? undefined : directory, {
@@ -41,7 +39,7 @@ export async function runSystem(start: Start): Promise<void> {
       })
     : joinRunning(storage));
   try {
-    const served = await hosts[host](system, start);
+    const served = await (isPeersOnly ? expectHost(system, start) : startLocalHost(system, start));
     system.console?.hostIs(served.url, served);
     const { url, masterKey = "", settingsPath } = served;
     const facts: Facts = {
@@ -108,40 +106,9 @@ async function startLocalHost(system: System, { port, log }: Start): Promise<Ser
     log: (level, _, message) => (level === "error" ? console.error(message) : undefined),
     observe: log.observe,
   });
-  return { ...host, notes: settingsNotes(differing) };
-}
-
-/** Runs Azure's host in a process of its own. */
-async function startOnAzureHost(system: System, { port, directory, log, storage }: Start): Promise<ServedHost> {
-  const { runAzureHost } = await import("./azure-host.ts");
-  const differing = fillEnvironment(system.settings);
-  readAllSettings(process.env);
-  const { url, masterKey, logPath, gone, stop } = await runAzureHost({
-    directory,
-    port,
-    folder: storage === undefined ? "azure-host" : `azure-host.${process.pid}`,
-    settings: system.settings,
-    connectionString: system.connectionString,
-    onLine: (level, text) => {
-      system.console?.addLine(text);
-      log.hostLine(level, text);
-    },
-  });
-  let isStopping = false;
-  gone().then(() => {
-    if (isStopping) return;
-    console.error(`Azure's Functions host has ended. Its log: ${logPath}`);
-    process.exit(1);
-  });
-  return {
-    url,
-    masterKey,
-    notes: [`The host is Azure's Functions host. Its log: ${logPath}`, ...settingsNotes(differing)],
-    stop: () => {
-      isStopping = true;
-      return stop();
-    },
-  };
+  const notes =
+    differing.length === 0 ? [] : [`Note: your settings replace those of the local system: ${differing.join(", ")}.`];
+  return { ...host, notes };
 }
 
 /** Writes the settings for a host that another program starts. */
@@ -152,8 +119,3 @@ async function expectHost(system: System, { port, directory }: Start): Promise<S
   writeFileSync(settingsPath, `${JSON.stringify(file, undefined, 2)}\n`, { mode: 0o600 });
   return { url: `http://127.0.0.1:${port}`, notes: [], settingsPath, stop: async () => {} };
 }
-
-const settingsNotes = (differing: readonly string[]): readonly string[] =>
-  differing.length === 0 ? [] : [`Note: your settings replace those of the local system: ${differing.join(", ")}.`];
-
-const hosts = { local: startLocalHost, func: startOnAzureHost, none: expectHost } as const;

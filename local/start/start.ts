@@ -6,7 +6,6 @@ import { captureConsole, createLocalLog, logMode } from "./log.ts";
 import { fillEnvironment, ownSettings } from "./own-settings.ts";
 import { parsePort, requireFreePort } from "./ports.ts";
 import { removeStaleFacts, runningFacts } from "./run-file.ts";
-import type { HostChoice } from "./run-system.ts";
 
 const command = {
   name: "npm start",
@@ -14,7 +13,6 @@ const command = {
 
 Usage: npm start -- [options]
   --ephemeral            keep all data in memory
-  --host HOST            local (default), or func: Azure's Functions host, of Core Tools or named by FUNCTIONS_HOST
   --log MODE             pretty (default on a terminal), json (default in a pipe) or quiet (warnings and errors)
   --peers-only           start storage, peers and console without a host, and write the settings for a host of your own
   --storage CONNECTION   run one more host for the system on this storage
@@ -29,7 +27,6 @@ Environment:
 More in local/README.md.`,
   options: {
     ephemeral: { type: "boolean" },
-    host: { type: "string" },
     log: { type: "string" },
     "peers-only": { type: "boolean" },
     storage: { type: "string" },
@@ -59,21 +56,13 @@ async function main(): Promise<void> {
   prepareDirectory(directory);
   await removeStaleFacts(directory);
   if (!isEphemeral && values.storage === undefined) await refuseSecondStart(directory);
-  const host = hostOf(values.host, values["peers-only"] === true);
-  if (host !== "none") await requireFreePort(port);
+  const isPeersOnly = values["peers-only"] === true;
+  if (!isPeersOnly) await requireFreePort(port);
   else if (port === 0) throw new Error("With --peers-only, PORT must be the port of your host, not 0.");
   // Loading the system takes most of a start: a refused one ends before it.
   const { runSystem } = await import("./run-system.ts");
-  await runSystem({ port, directory, mode, log, isEphemeral, host, storage: values.storage });
+  await runSystem({ port, directory, mode, log, isEphemeral, isPeersOnly, storage: values.storage });
   process.send?.("ready");
-}
-
-function hostOf(option: string | undefined, isPeersOnly: boolean): HostChoice {
-  if (isPeersOnly && option !== undefined) throw new Error("--host and --peers-only exclude each other.");
-  if (isPeersOnly) return "none";
-  const choice = (["local", "func"] as const).find(each => each === (option ?? "local"));
-  if (choice === undefined) throw new Error("--host must be local or func. For help: npm start -- --help");
-  return choice;
 }
 
 /** Throws if the system of this directory runs already; says where. */
