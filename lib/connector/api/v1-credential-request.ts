@@ -1,10 +1,11 @@
 import * as z from "zod";
 import { omitUndefined } from "../../platform/collections.ts";
-import type { RequestDraft } from "../create/draft.ts";
+import type { DraftLocation } from "../create/draft.ts";
 import { shownState } from "../model/credential.ts";
 import type { CredentialRequest } from "../model/request.ts";
-import { authenticatorKeyId, pinEntryMethods, type SecurityKey } from "../model/security-key.ts";
+import { pinEntryMethods, type SecurityKey } from "../model/security-key.ts";
 import { requestStates } from "../model/states.ts";
+import { draftOf } from "./body-to-draft.ts";
 import {
   defaultPinLength,
   email,
@@ -19,7 +20,6 @@ import {
   withDefault,
 } from "./field-rules.ts";
 import { credentialState } from "./read-security-key.ts";
-import { toCamelCase } from "./to-camel-case.ts";
 
 const bodyV1 = z.lazy(() =>
   z.object({
@@ -52,47 +52,37 @@ const bodyV1 = z.lazy(() =>
   }),
 );
 
-/**
- * The body of a version 1 credential request create: one on-site authenticator at the default IdP. Parses to a draft
- * (decisions C3, C4, C5).
- */
+/** The body of a version 1 credential request create: one on-site authenticator at the default IdP (C3). */
 export const createCredentialRequestBodyV1 = bodyV1
-  .transform((body): RequestDraft => {
-    const { recipient, credentials, pinRequest, authenticatorName, enrollmentContacts, ...key } = toCamelCase(body);
-    return {
-      origin: "v1_credential_request",
-      // Callers of version 1 choose no IdP and no relying party, so a problem with either is reported for `user_id`.
-      pathOf: location => {
-        if (location.field === "emailTo") return `enrollment_contacts.emails_to[${location.index}]`;
-        if (location.field === "pinLength") return "pin_request.min_length";
-        return location.field === "authenticators" ? "credentials" : `credentials[${location.index}].user_id`;
+  .transform(({ recipient: { firstname, lastname, email }, pin_request, authenticator_name, ...body }) =>
+    draftOf(
+      {
+        recipient: { email, first_name: firstname, last_name: lastname, telephone: "" },
+        enrollment_contacts: body.enrollment_contacts,
+        authenticators: [
+          {
+            name: authenticator_name,
+            customization_id: body.customization_id,
+            preferred_authenticator_type: "hardware",
+            pin_request: { ...pin_request, delivery_method: "email" },
+            credentials: body.credentials,
+          },
+        ],
       },
-      recipient: {
-        email: recipient.email,
-        firstName: recipient.firstname,
-        lastName: recipient.lastname,
-        company: "",
-        telephone: "",
-        externalId: recipient.email,
-      },
-      emailsTo: enrollmentContacts.emailsTo,
-      keys: [
-        {
-          ...key,
-          id: authenticatorKeyId(0),
-          provisioning: "on_site",
-          ...(authenticatorName !== undefined && { name: authenticatorName }),
-          preferredAuthenticatorType: "hardware",
-          pinRequest: { length: pinRequest.minLength, entryMethod: pinRequest.entryMethod, deliveryMethod: "email" },
-          credentials,
-        },
-      ],
-    };
-  })
+      { origin: "v1_credential_request", pathOf: pathV1 },
+    ),
+  )
   .meta({
     id: "CredentialRequestOrderV1",
     description: "Credentials on one authenticator that is programmed on site.",
   });
+
+/** Callers of version 1 choose no IdP and no relying party, so a problem with either is reported for `user_id`. */
+function pathV1(location: DraftLocation): string {
+  if (location.field === "emailTo") return `enrollment_contacts.emails_to[${location.index}]`;
+  if (location.field === "pinLength") return "pin_request.min_length";
+  return location.field === "authenticators" ? "credentials" : `credentials[${location.index}].user_id`;
+}
 
 /** Version 1 response to a credential request create. */
 export const createdCredentialRequestV1 = z

@@ -5,6 +5,7 @@ import type { CredentialRequest } from "../model/request.ts";
 import { isOnSite, type SecurityKey, shipmentKeyId } from "../model/security-key.ts";
 import { shipmentStates, shipmentStatusOf } from "../model/shipment.ts";
 import { addressFields, countryCode, withRegionRule } from "./address.ts";
+import { draftOf } from "./body-to-draft.ts";
 import {
   email,
   emailsTo,
@@ -21,7 +22,6 @@ import {
   telephone,
   userId,
 } from "./field-rules.ts";
-import { toCamelCase } from "./to-camel-case.ts";
 
 const recipient = z.lazy(() =>
   z
@@ -98,44 +98,50 @@ function quantity(shipment: unknown): number {
   return counts.reduce<number>((sum, count) => sum + (isValid(count) ? Number(count) : 0), 0);
 }
 
-/** The body of a version 1 shipment create. Parses to a draft (specification section 2, decisions C4, C5, C11a). */
+/** The body of a version 1 shipment create. Parses to a draft (specification section 2, decisions C5, C11a). */
 export const createShipmentBodyV1 = bodyV1
-  .transform((body): RequestDraft => {
-    const { userId, pinRequest, enrollmentContacts, deliveryShipmentRequest } = toCamelCase(body);
-    const { recipient: person, mailingAddress, shipmentItems, ...shipment } = deliveryShipmentRequest;
-    const { countryCode2: countryCode, ...address } = mailingAddress;
-    const emailsTo = enrollmentContacts?.emailsTo;
-    return {
-      origin: "v1_shipment",
-      // Callers of version 1 choose no IdP and no relying party, so a problem with either is reported for `user_id`.
-      pathOf: location => {
-        if (location.field === "pinLength") return "pin_request.length";
-        if (location.field !== "emailTo") return "user_id";
-        return emailsTo === undefined
-          ? "delivery_shipment_request.recipient.recipient_email"
-          : `enrollment_contacts.emails_to[${location.index}]`;
-      },
+  .transform(({ user_id, pin_request, enrollment_contacts, delivery_shipment_request }): RequestDraft => {
+    const { recipient, mailing_address, shipment_items, ...shipment } = delivery_shipment_request;
+    const { country_code_2: country_code, ...address } = mailing_address;
+    const emails_to = enrollment_contacts?.emails_to;
+    const body = {
       recipient: {
-        email: person.recipientEmail,
-        firstName: person.recipientFirstname,
-        lastName: person.recipientLastname,
-        company: person.recipientCompany ?? "",
-        telephone: person.recipientTelephone,
-        externalId: person.recipientEmail,
+        email: recipient.recipient_email,
+        first_name: recipient.recipient_firstname,
+        last_name: recipient.recipient_lastname,
+        company: recipient.recipient_company,
+        telephone: recipient.recipient_telephone,
       },
-      emailsTo: emailsTo ?? [person.recipientEmail],
-      shipment: { ...shipment, mailingAddress: { ...address, countryCode } },
-      keys: shipmentItems.flatMap(({ productQuantity, fcAdditionalData: { keyName } = {}, ...item }, index) =>
-        Array.from({ length: productQuantity }, (_, count) => ({
-          ...item,
-          id: shipmentKeyId(index, count),
-          provisioning: "shipped",
-          ...(keyName !== undefined && { name: keyName }),
-          pinRequest: { length: pinRequest.length, entryMethod: "generated", deliveryMethod: "email" },
-          credentials: [{ userId }],
+      enrollment_contacts: { emails_to: emails_to ?? [recipient.recipient_email] },
+      shipment: {
+        ...shipment,
+        mailing_address: { ...address, country_code },
+        shipment_items: shipment_items.map(item => ({
+          name: item.fc_additional_data?.key_name,
+          customization_id: item.customization_id,
+          product_id: String(item.product_id),
+          inventory_product_id: String(item.inventory_product_id),
+          pin_request,
+          credentials: [{ user_id }],
         })),
-      ),
+      },
     };
+    // Callers of version 1 choose no IdP and no relying party, so a problem with either is reported for `user_id`.
+    const pathOf: RequestDraft["pathOf"] = location => {
+      if (location.field === "pinLength") return "pin_request.length";
+      if (location.field !== "emailTo") return "user_id";
+      return emails_to === undefined
+        ? "delivery_shipment_request.recipient.recipient_email"
+        : `enrollment_contacts.emails_to[${location.index}]`;
+    };
+    const draft = draftOf(body, { origin: "v1_shipment", pathOf });
+    const keys = draft.keys.flatMap((key, item) =>
+      Array.from({ length: shipment_items[item]?.product_quantity ?? 0 }, (_, count) => ({
+        ...key,
+        id: shipmentKeyId(item, count),
+      })),
+    );
+    return { ...draft, keys };
   })
   .meta({ id: "ShipmentOrderV1", description: "Keys for one user, programmed and shipped." });
 
