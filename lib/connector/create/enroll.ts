@@ -6,11 +6,10 @@ import { authenticatorFault, enrollmentTokenFault, tooLateFault } from "../fault
 import { challengeEnd } from "../model/credential.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import { withPollDue } from "../model/next-due.ts";
-import type { CredentialRequest } from "../model/request.ts";
-import { displayName, enrollmentId, isOnSite, itemIndex, type SecurityKey } from "../model/security-key.ts";
+import { enrollmentId, isOnSite, itemIndex } from "../model/security-key.ts";
 import { startRequest } from "../model/states.ts";
 import type { EncryptedRequests } from "../peers/exchange-messages.ts";
-import { type AuthenticatorOrder, requireRfpr } from "../peers/rfpr.ts";
+import { requireRfpr } from "../peers/rfpr.ts";
 import { forEachLimited } from "./ask-idps.ts";
 import type { CreatedIds } from "./draft.ts";
 
@@ -35,35 +34,17 @@ export function sendAuthenticators(
   const rfpr = requireRfpr(deps);
   const notAfter = plus(request.createdAt, deps.intervals.createMs);
   return forEachLimited(keys.filter(isOnSite), deps.concurrency, async key => {
-    const order = authenticatorOrderOf(request, key, encrypted, deps);
+    const requests = encrypted.get(key.id);
+    if (requests === undefined) throw new Error(`authenticator ${key.id} was not prepared`);
+    // After the last challenge no response for this authenticator can be activated.
+    const ends = key.credentials.map(credential => challengeEnd(credential, request, deps)).toSorted();
+    const order = { request, key, requests, expiresAt: ends.at(-1) ?? request.createdAt };
     await rfpr.put(enrollmentId(request.id, key.id), order, { notAfter }).catch((error: unknown) => {
       if (!(error instanceof PeerFailure)) throw error;
       deps.log.warn("authenticator_not_taken", { credentialRequestId: request.id, keyId: key.id, error });
       throw authenticatorFault(error, itemIndex(key.id) + 1);
     });
   });
-}
-
-function authenticatorOrderOf(
-  request: CredentialRequest,
-  key: SecurityKey,
-  encrypted: EncryptedRequests,
-  deps: Pick<ConnectorDeps, "intervals">,
-): AuthenticatorOrder {
-  const requests = encrypted.get(key.id);
-  if (requests === undefined) throw new Error(`authenticator ${key.id} was not prepared`);
-  // After the last challenge no response for this authenticator can be activated.
-  const ends = key.credentials.map(credential => challengeEnd(credential, request, deps)).toSorted();
-  return {
-    recipient: request.recipient,
-    emailsTo: request.emailsTo,
-    name: displayName(key),
-    ...(key.customizationId !== undefined && { customizationId: key.customizationId }),
-    preferredAuthenticatorType: key.preferredAuthenticatorType ?? "hardware",
-    expiresAt: ends.at(-1) ?? request.createdAt,
-    ...(key.pinRequest && { pin: key.pinRequest }),
-    ...requests,
-  };
 }
 
 /**

@@ -130,7 +130,7 @@ export function pinMailMessage({ retry, leftOut = [] }: SecurityKey["mail"]): st
 }
 
 /** Returns the name that reads and the enrollment show. The PIN email adds the serial number in its own way. */
-export const displayName = (key: SecurityKey): string => key.name ?? "Pre-Reg Key";
+export const displayName = (key: Pick<SecurityKey, "name">): string => key.name ?? "Pre-Reg Key";
 
 /** Returns the name under which an IdP registers its credentials. */
 export const registeredName = (key: SecurityKey): string =>

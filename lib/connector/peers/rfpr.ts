@@ -6,9 +6,10 @@ import { plainIdentifier, plainText, trimEnd } from "../../platform/text.ts";
 import type { Instant } from "../../platform/time.ts";
 import { preRegistrationApi } from "../model/peer-names.ts";
 import type { CredentialRequest } from "../model/request.ts";
-import type { SecurityKey } from "../model/security-key.ts";
+import { displayName, type SecurityKey } from "../model/security-key.ts";
 import { type AccessTokens, createAccessTokens, peerApi } from "./access-token.ts";
 import { blankToUndefined, errorOf, noErrorObject, someText } from "./delivery-wire.ts";
+import type { KeyRequests } from "./exchange-messages.ts";
 import { requestToken } from "./grant.ts";
 
 interface RfprOptions extends PeerTools {
@@ -67,21 +68,17 @@ export function requireRfpr({ rfpr }: { readonly rfpr?: Rfpr | undefined }): Rfp
 const putResponse = z.object({ id: z.string() });
 const cancelResponse = z.object({ state: z.literal("cancelled") });
 
-/** An authenticator to enroll on site. */
-export interface AuthenticatorOrder extends Pick<SecurityKey, "customizationId"> {
-  readonly recipient: Pick<CredentialRequest["recipient"], "externalId" | "email" | "firstName" | "lastName">;
-  readonly emailsTo: readonly string[];
-  readonly name: string;
-  readonly preferredAuthenticatorType: NonNullable<SecurityKey["preferredAuthenticatorType"]>;
+/** An authenticator to enroll on site until `expiresAt`, and its encrypted requests. */
+export interface AuthenticatorOrder {
+  readonly request: Pick<CredentialRequest, "recipient" | "emailsTo">;
+  readonly key: Pick<SecurityKey, "name" | "customizationId" | "preferredAuthenticatorType" | "pinRequest">;
+  readonly requests: KeyRequests;
   readonly expiresAt: Instant;
-  readonly pin?: NonNullable<SecurityKey["pinRequest"]>;
-  readonly pinRequest?: string;
-  readonly credentialRequests: readonly string[];
 }
 
 /** Returns the body of a request (docs/peers/enrollment.md), without blank optional members. */
-function authenticatorBody(order: AuthenticatorOrder): object {
-  const { recipient, pin } = order;
+function authenticatorBody({ request: { recipient, emailsTo }, key, requests, expiresAt }: AuthenticatorOrder): object {
+  const { pinRequest: pin } = key;
   return {
     recipient: {
       external_id: recipient.externalId,
@@ -89,14 +86,14 @@ function authenticatorBody(order: AuthenticatorOrder): object {
       first_name: recipient.firstName,
       last_name: recipient.lastName,
     },
-    emails_to: order.emailsTo,
-    name: order.name,
-    customization_id: blankToUndefined(order.customizationId),
-    preferred_authenticator_type: order.preferredAuthenticatorType,
-    expires_at: order.expiresAt,
+    emails_to: emailsTo,
+    name: displayName(key),
+    customization_id: blankToUndefined(key.customizationId),
+    preferred_authenticator_type: key.preferredAuthenticatorType ?? "hardware",
+    expires_at: expiresAt,
     pin: pin && { min_length: pin.length, entry_method: pin.entryMethod, delivery_method: pin.deliveryMethod },
-    pin_request: order.pinRequest,
-    credential_requests: order.credentialRequests,
+    pin_request: requests.pinRequest,
+    credential_requests: requests.credentialRequests,
   };
 }
 

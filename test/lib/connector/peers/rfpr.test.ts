@@ -42,7 +42,7 @@ function connect(changes: Partial<Parameters<typeof connectRfpr>[0]> = {}, enrol
 let ids = 0;
 const newId = () => `request-${++ids}.a-01`;
 
-async function newOrder(changes: Partial<AuthenticatorOrder> = {}): Promise<AuthenticatorOrder> {
+async function newOrder(): Promise<AuthenticatorOrder> {
   const { url: baseUrl, signJwksUrl, transportJwksUrl } = peers.delivery;
   const urls = { baseUrl, signJwksUrl, transportJwksUrl };
   const delivery = connectDelivery({ ...tools, ...urls, token: async () => "", timeLimitMs: 20_000 });
@@ -59,18 +59,17 @@ async function newOrder(changes: Partial<AuthenticatorOrder> = {}): Promise<Auth
     responseKey,
     random: tools.random,
   });
+  const recipient = { externalId: "jan", email: "jan@example.com", firstName: "", lastName: "Lindberg" };
   return {
-    recipient: { externalId: "jan", email: "jan@example.com", firstName: "", lastName: "Lindberg" },
-    emailsTo: ["jan@example.com"],
-    name: "Desk key",
-    preferredAuthenticatorType: "hardware",
+    request: { recipient: { ...recipient, company: "", telephone: "" }, emailsTo: ["jan@example.com"] },
+    key: { name: "Desk key", pinRequest: { length: 6, entryMethod: "generated", deliveryMethod: "email" } },
+    requests: {
+      pinRequest: await encodePinRequest(6, route(pinKey.publicJwk)),
+      credentialRequests: [
+        await encodeCredentialRequest({ options, origin: "https://login.example" }, route(responseKey.publicJwk)),
+      ],
+    },
     expiresAt: plus(tools.now(), days(14)),
-    pin: { length: 6, entryMethod: "generated", deliveryMethod: "email" },
-    pinRequest: await encodePinRequest(6, route(pinKey.publicJwk)),
-    credentialRequests: [
-      await encodeCredentialRequest({ options, origin: "https://login.example" }, route(responseKey.publicJwk)),
-    ],
-    ...changes,
   };
 }
 
@@ -133,7 +132,7 @@ describe("the pre-registration API", () => {
     await rfpr.put(id, order);
     await rfpr.put(id, order);
     expect(await rfpr.get(id)).toEqual({ state: "waiting", responses: { credentials: [] }, message: undefined });
-    expect(await failureOf(rfpr.put(id, { ...order, name: "Other" }))).toMatchObject({
+    expect(await failureOf(rfpr.put(id, { ...order, key: { ...order.key, name: "Other" } }))).toMatchObject({
       kind: "refused",
       status: 409,
       code: "conflict",
@@ -185,8 +184,8 @@ describe("the pre-registration API", () => {
   test("returns the responses in order, blank for a failed credential, and does not cancel a completed request", async () => {
     const id = newId();
     const [first, second] = await Promise.all([newOrder(), newOrder()]);
-    const credentialRequests = [...first.credentialRequests, ...second.credentialRequests];
-    await rfpr.put(id, { ...first, credentialRequests });
+    const credentialRequests = [first, second].flatMap(({ requests }) => requests.credentialRequests);
+    await rfpr.put(id, { ...first, requests: { ...first.requests, credentialRequests } });
     const { serialNumber } = await peers.rfpr.enroll(id, { fails: [0] });
     const { state, responses, message } = await rfpr.get(id);
     const jwe = expect.stringMatching(/^eyJ/);
