@@ -5,13 +5,13 @@ import { createCredentialRequest, createCredentialRequestOnSite, createShipment 
 import { cancelCredentialRequest, getCredentialRequest, listCredentialRequests } from "./credential-requests.ts";
 import { refuse } from "./errors.ts";
 import { listEvents, resendEventsSince, resendEventToSink } from "./events.ts";
-import { offboardPerson } from "./offboard-person.ts";
 import {
   processCredentialRequestsNow,
   processCredentialRequestsNowV1,
   processShipmentsNow,
   processShipmentsNowV1,
-} from "./operations.ts";
+} from "./jobs.ts";
+import { offboardPerson } from "./offboard-person.ts";
 import { resendPin, resendPinOfRequest, resendPinOfShipment } from "./resend-pin.ts";
 import { revokeCredentialRequest, revokeOneCredential, revokeSecurityKey } from "./revoke.ts";
 import { listSecurityKeys } from "./security-keys.ts";
