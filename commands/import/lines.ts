@@ -1,9 +1,3 @@
-import type { Instant } from "../../lib/platform/time.ts";
-import type { ImportKey } from "./formats/parsed-lines.ts";
-import { type LogOptions, readPersonalisationLog } from "./formats/personalisation-log.ts";
-import { readPskc } from "./formats/pskc.ts";
-import type { PskcSecrets } from "./formats/pskc-encryption-key.ts";
-
 /**
  * The outcome of a line.
  * - `ordered`: the connector created the request
@@ -17,7 +11,7 @@ import type { PskcSecrets } from "./formats/pskc-encryption-key.ts";
 export type Outcome = "ordered" | "imported" | "present" | "replaced" | "refused" | "failed" | "open";
 
 /** A line of a file, with its outcome. @typeParam T what it describes */
-export interface Line<T = ImportKey> {
+export interface Line<T> {
   readonly file: string;
   /** Number of the line, from 1. */
   readonly line: number;
@@ -28,36 +22,57 @@ export interface Line<T = ImportKey> {
   readonly reason: string;
 }
 
-export interface ReadingOptions {
-  readonly log: LogOptions;
-  readonly pskc: PskcSecrets;
-  readonly now: Instant;
+/** What a line of a file describes, or why that cannot be imported. */
+export type ReadLine<T> = { readonly line: number } & ({ readonly item: T } | { readonly reason: string });
+
+/** The reason why a line cannot be imported: the rest of a sentence about it. Never quotes a secret. */
+export class RefusedLine extends Error {
+  override readonly name = "RefusedLine";
 }
 
-/** Reads the lines of all files in order. If several lines have the same prefix, only the last one is sent, as within a log. */
-export function readLines(
-  files: readonly { readonly name: string; readonly text: string }[],
-  options: ReadingOptions,
-): readonly Line[] {
-  const lines = files.flatMap(({ name, text }) => fileLines(name, text, options));
-  const last = new Map(lines.flatMap(line => (line.item === undefined ? [] : [[line.item.prefix, line] as const])));
+/**
+ * Reads parts of a file, each with the number of its line. `read` returns undefined for a part that describes nothing,
+ * such as a comment, and throws `RefusedLine`.
+ */
+export const readEach = <P, T>(
+  parts: readonly (readonly [line: number, part: P])[],
+  read: (part: P) => T | undefined,
+): readonly ReadLine<T>[] =>
+  parts.flatMap(([line, part]): readonly ReadLine<T>[] => {
+    try {
+      const item = read(part);
+      return item === undefined ? [] : [{ line, item }];
+    } catch (error) {
+      if (!(error instanceof RefusedLine)) throw error;
+      return [{ line, reason: error.message }];
+    }
+  });
+
+/** Returns the lines of a file before they are sent. A file without any is refused, because it would look imported. */
+export function linesOf<T>(file: string, read: readonly ReadLine<T>[], noun: string): readonly Line<T>[] {
+  const found = read.length > 0 ? read : [{ line: 1, reason: `the file contains no ${noun}` }];
+  return found.map(each =>
+    "item" in each ? { file, ...each, outcome: "open", reason: "not sent" } : { file, ...each, outcome: "refused" },
+  );
+}
+
+/** Refuses all but one of the lines with the same name, also of several files. @param what the name, in the reason */
+export function withoutDuplicates<T>(
+  lines: readonly Line<T>[],
+  nameOf: (item: T) => string,
+  what: string,
+  counts: "first" | "last",
+): readonly Line<T>[] {
+  const named = lines.flatMap(line => (line.item === undefined ? [] : [[nameOf(line.item), line] as const]));
+  const used = new Map(counts === "last" ? named : named.reverse());
+  const others = new Map(named.map(([name, line]) => [line, used.get(name)]));
   return lines.map(line => {
-    const used = line.item && last.get(line.item.prefix);
-    if (used === undefined || used === line) return line;
-    const reason = `${locationOf(used)} has the same prefix, and the last one counts`;
+    const other = others.get(line) ?? line;
+    if (other === line) return line;
+    const reason = `${locationOf(other)} has the same ${what}, and the ${counts} one counts`;
     return { file: line.file, line: line.line, outcome: "refused", reason };
   });
 }
 
 /** Returns `file:line`, the form that editors recognise. */
 export const locationOf = ({ file, line }: Pick<Line<unknown>, "file" | "line">): string => `${file}:${line}`;
-
-function fileLines(file: string, text: string, { log, pskc, now }: ReadingOptions): readonly Line[] {
-  const isXml = /^\ufeff?\s*</.test(text);
-  const { keys, refused } = isXml ? readPskc(text, { ...pskc, now }) : readPersonalisationLog(text, log);
-  const lines: Line[] = [
-    ...keys.map(key => ({ file, line: key.line, item: key, outcome: "open" as const, reason: "not sent" })),
-    ...refused.map(({ line, reason }) => ({ file, line, outcome: "refused" as const, reason })),
-  ];
-  return lines.sort((one, other) => one.line - other.line);
-}

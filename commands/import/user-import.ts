@@ -1,9 +1,10 @@
 import { stat } from "node:fs/promises";
+import { foldUsername } from "../../lib/auth/users/username.ts";
 import type { ImportKind } from "./import-command.ts";
 import { readTexts } from "./inputs.ts";
-import type { Line } from "./lines.ts";
+import { type Line, linesOf, withoutDuplicates } from "./lines.ts";
 import { type UserImportArguments, userImportArguments } from "./users/arguments.ts";
-import { bytesOf, type ImportUser, withoutDuplicates } from "./users/imported-user.ts";
+import { bytesOf, type ImportUser } from "./users/imported-user.ts";
 import { readUsers } from "./users/read-users.ts";
 import { sendUsers } from "./users/send-users.ts";
 import { readYubiAuth } from "./users/yubiauth.ts";
@@ -18,9 +19,11 @@ export const userImport: ImportKind<UserImportArguments, ImportUser> = {
     for (const file of files) {
       const isFolder = file !== "-" && (await stat(file).catch(() => undefined))?.isDirectory();
       if (isFolder) lines.push(await readYubiAuth(file));
-      else for (const { name, text } of await readTexts([file])) lines.push(readUsers(name, text, mapping, note));
+      else
+        for (const { name, text } of await readTexts([file]))
+          lines.push(linesOf(name, readUsers(name, text, mapping, note), "user"));
     }
-    return withoutDuplicates(lines.flat());
+    return withoutDuplicates(lines.flat(), ({ username }) => foldUsername(username.trim()), "username", "first");
   },
   send: (users, _, core) => sendUsers(users, core),
   bytesOf,

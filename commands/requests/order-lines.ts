@@ -47,7 +47,7 @@ function checkColumns(file: string, names: readonly string[]): void {
 }
 
 function lineOf(
-  place: Pick<Line, "file" | "line">,
+  place: Pick<Line<Order>, "file" | "line">,
   values: Readonly<Record<string, string>>,
   earlier: EarlierOrders,
 ): Line<Order> {

@@ -2,7 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import * as z from "zod";
 import { connectApi } from "../../commands/api.ts";
 import { createAsk } from "../../commands/import/calls.ts";
-import { readLines } from "../../commands/import/lines.ts";
+import { readKeyFiles } from "../../commands/import/otpkey-import.ts";
 import { runImport } from "../../commands/import/run-import.ts";
 import { maxBatch, sendKeys } from "../../commands/import/send.ts";
 import type { paths } from "../../docs/openapi/core.ts";
@@ -15,7 +15,7 @@ const parallel = 4;
 
 /** Imports the OTP keys of a file as `npm run import-otpkeys` does. Returns the outcome of each line, without secrets. */
 export async function importKeyFile(file: z.output<typeof keyFile>, core: string, token: string, gone: AbortSignal) {
-  const lines = readLines([file], { log: {}, pskc: {}, now: instant(Date.now()) });
+  const lines = readKeyFiles([file], { log: {}, pskc: {}, now: instant(Date.now()) });
   const api = connectApi<paths>(core, token, { prefix: "/core" });
   const ask = createAsk({
     service: "a Core API",

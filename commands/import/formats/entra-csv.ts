@@ -1,5 +1,6 @@
 import { base32ToBytes } from "../../../lib/auth/otpkeys/kinds/encodings.ts";
-import { checkKey, numberOf, type ParsedLine } from "./parsed-lines.ts";
+import { RefusedLine } from "../lines.ts";
+import { checkKey, type ImportKey, numberOf } from "./parsed-lines.ts";
 
 /** The columns that are read, and those that carry no state of an OTP key. */
 const knownColumns = [
@@ -22,16 +23,16 @@ export function entraColumns(fields: readonly string[]): EntraColumns | undefine
   return names.includes("serialnumber") && names.includes("secretkey") ? names : undefined;
 }
 
-/** Reads a line below that header: a `totp` key, its secret in Base32. */
-export function readEntraLine(fields: readonly string[], line: number, columns: EntraColumns, digits = 6): ParsedLine {
+/** Reads a line below that header: a `totp` key, its secret in Base32. Throws `RefusedLine`. */
+export function readEntraLine(fields: readonly string[], columns: EntraColumns, digits = 6): ImportKey {
   const known: readonly string[] = knownColumns;
   const unread = fields.findIndex((field, index) => field !== "" && !known.includes(columns[index] ?? ""));
-  if (unread >= 0) return { line, reason: `its column ${columns[unread] || unread + 1} is not read` };
+  if (unread >= 0) throw new RefusedLine(`its column ${columns[unread] || unread + 1} is not read`);
   const field = (name: EntraColumn) => fields[columns.indexOf(name)] ?? "";
   const text = field("secretkey");
   const secret = base32ToBytes(text);
-  if (text !== "" && secret === undefined) return { line, reason: "its secret key must be in Base32" };
-  return checkKey(line, field("serialnumber"), "totp", {
+  if (text !== "" && secret === undefined) throw new RefusedLine("its secret key must be in Base32");
+  return checkKey(field("serialnumber"), "totp", {
     secret: secret ?? "",
     digits,
     period: numberOf(field("timeinterval")) ?? 30,

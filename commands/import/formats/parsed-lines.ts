@@ -3,11 +3,10 @@ import { draftProblems } from "../../../lib/auth/otpkeys/kinds/draft-problems.ts
 import { type OtpKindName, otpKinds } from "../../../lib/auth/otpkeys/kinds/kinds.ts";
 import { parsePrefix } from "../../../lib/auth/otpkeys/prefix.ts";
 import type { Instant } from "../../../lib/platform/time.ts";
+import { RefusedLine } from "../lines.ts";
 
 /** An OTP key from a file, checked by the rules of Core (A18). */
 export interface ImportKey extends KeyDraft {
-  /** Number of the line in the file, from 1. */
-  readonly line: number;
   readonly prefix: string;
   readonly kind: OtpKindName;
   /** Name of the user to whom the OTP key is assigned. */
@@ -15,20 +14,6 @@ export interface ImportKey extends KeyDraft {
   readonly validFrom?: Instant;
   readonly validUntil?: Instant;
 }
-
-/** A line that cannot be imported. The reason never quotes a secret. */
-export interface RefusedLine {
-  readonly line: number;
-  readonly reason: string;
-}
-
-export interface ParsedFile {
-  readonly keys: readonly ImportKey[];
-  readonly refused: readonly RefusedLine[];
-}
-
-/** The result of one line; undefined for a line without a key, such as a comment. */
-export type ParsedLine = ImportKey | RefusedLine | undefined;
 
 /** An OTP key as written in a file. A text is hexadecimal; empty means absent. */
 interface WrittenKey extends Pick<KeyDraft, "digits" | "counter" | "period" | "drift"> {
@@ -44,40 +29,32 @@ export const hashByLength: ReadonlyMap<number, TotpAlgorithm> = new Map([
   [64, "SHA512"],
 ]);
 
-/** Checks an OTP key by the rules of its kind and of prefixes (A7, A9). */
-export function checkKey(
-  line: number,
-  prefixText: string,
-  kind: OtpKindName,
-  written: WrittenKey,
-): ImportKey | RefusedLine {
-  if (prefixText === "") return { line, reason: "it has no prefix, by which its OTPs would be recognised" };
+/** Checks an OTP key by the rules of its kind and of prefixes (A7, A9). Throws `RefusedLine`. */
+export function checkKey(prefixText: string, kind: OtpKindName, written: WrittenKey): ImportKey {
+  if (prefixText === "") throw new RefusedLine("it has no prefix, by which its OTPs would be recognised");
   const prefix = parsePrefix(prefixText);
-  if (prefix === undefined) return { line, reason: "its prefix is not 1 to 32 letters and digits" };
+  if (prefix === undefined) throw new RefusedLine("its prefix is not 1 to 32 letters and digits");
   const { secret: text, privateId, hash = "", ...rest } = written;
   const secret = typeof text === "string" ? bytesOfHex(text) : text;
   const algorithm = hash === "" ? "SHA1" : algorithmOf(hash);
-  if (kind !== "yubico" && (algorithm === undefined || (kind === "hotp" && algorithm !== "SHA1"))) {
-    return { line, reason: "its hash function is not for this kind of key" };
-  }
+  if (kind !== "yubico" && (algorithm === undefined || (kind === "hotp" && algorithm !== "SHA1")))
+    throw new RefusedLine("its hash function is not for this kind of key");
   // By SHA-1 the OTP key might never work, and its user would be the first to notice.
-  if (kind !== "yubico" && hash === "" && hashByLength.has(secret?.length ?? 0)) {
-    return { line, reason: `no hash function is named for its secret of ${secret?.length} bytes` };
-  }
+  if (kind !== "yubico" && hash === "" && hashByLength.has(secret?.length ?? 0))
+    throw new RefusedLine(`no hash function is named for its secret of ${secret?.length} bytes`);
   const draft: KeyDraft = {
     ...rest,
     ...(kind === "totp" && { algorithm }),
     secret,
     ...(privateId !== undefined && { privateId: bytesOfHex(privateId) }),
   };
-  const problems = draftProblems(draft, otpKinds[kind].rules);
-  if (problems.length === 0) return { line, prefix, kind, ...draft };
   const isNotHex = (field: keyof KeyDraft) =>
     (field === "secret" || field === "privateId") && (written[field] ?? "") !== "" && draft[field] === undefined;
-  const reasons = problems.map(
+  const reasons = draftProblems(draft, otpKinds[kind].rules).map(
     ({ field, reason }) => `${fieldNames[field]} ${isNotHex(field) ? "must be in hex" : reason}`,
   );
-  return { line, reason: reasons.join("; ") };
+  if (reasons.length > 0) throw new RefusedLine(reasons.join("; "));
+  return { prefix, kind, ...draft };
 }
 
 const fieldNames: Record<keyof KeyDraft, string> = {
@@ -105,25 +82,6 @@ export function numberOf(text: string): number | undefined {
 /** A character that decoding puts in place of bytes which are no text, or NUL, which is half a character of UTF-16. */
 export const notText = /[\ufffd\0]/;
 export const notTextReason = "it is not UTF-8 (nor UTF-16 with a byte order mark)";
-
-/**
- * Collects the lines of a file. A file without any is refused, because it would look imported. A personalisation log grows at its end, so the last of several lines with the same prefix is the
- * current state of the key.
- */
-export function collectLines(lines: readonly ParsedLine[]): ParsedFile {
-  const found = lines.filter(line => line !== undefined);
-  if (found.length === 0) return { keys: [], refused: [{ line: 1, reason: "the file contains no OTP key" }] };
-  const last = new Map(found.flatMap(line => ("prefix" in line ? [[line.prefix, line.line] as const] : [])));
-  const keys = found.filter(line => "prefix" in line).filter(key => last.get(key.prefix) === key.line);
-  const refused = found.flatMap((line): RefusedLine[] => {
-    if (!("prefix" in line)) return [line];
-    const later = last.get(line.prefix);
-    return later === line.line
-      ? []
-      : [{ line: line.line, reason: `line ${later} has the same prefix, and the last one counts` }];
-  });
-  return { keys, refused };
-}
 
 /** Parses an even number of hexadecimal digits. Returns undefined for any other text. */
 const bytesOfHex = (text: string): Uint8Array | undefined =>

@@ -1,17 +1,10 @@
 import { parse } from "csv-parse/sync";
 import { modhexPattern, modhexToHex } from "../../../lib/auth/otpkeys/kinds/encodings.ts";
 import { parseUsername } from "../../../lib/auth/users/username.ts";
+import { type ReadLine, RefusedLine, readEach } from "../lines.ts";
 import { type EntraColumns, entraColumns, readEntraLine } from "./entra-csv.ts";
 import { isOathLine, readOathLine } from "./oath-csv.ts";
-import {
-  checkKey,
-  collectLines,
-  notText,
-  notTextReason,
-  numberOf,
-  type ParsedFile,
-  type ParsedLine,
-} from "./parsed-lines.ts";
+import { checkKey, type ImportKey, notText, notTextReason, numberOf } from "./parsed-lines.ts";
 
 /** Values that a log does not contain and the administrator knows. */
 export interface LogOptions {
@@ -27,67 +20,68 @@ export interface LogOptions {
 }
 
 /** Reads a personalisation log of a key maker: traditional, Yubico, OATH and Entra CSV layouts; all but the last also mixed (A18). */
-export function readPersonalisationLog(text: string, options: LogOptions = {}): ParsedFile {
+export function readPersonalisationLog(text: string, options: LogOptions = {}): readonly ReadLine<ImportKey>[] {
   const lines = text.replace(/^\ufeff/, "").split(/\r\n|\n|\r/);
   let columns: EntraColumns | undefined;
-  const readLine = (text: string, line: number): ParsedLine => {
+  const readLine = (text: string): ImportKey | undefined => {
     if (text.trim() === "" || text.trimStart().startsWith("#")) return undefined;
-    if (notText.test(text)) return { line, reason: notTextReason };
+    if (notText.test(text)) throw new RefusedLine(notTextReason);
     const all = fieldsOf(text);
-    if (all === undefined) return { line, reason: "it is no line of separated values" };
     if (all.every(field => field === "")) return undefined;
-    const { fields: columnsOfLayout, username } = withoutUsername(all, options);
+    const at = (options.usernameColumn ?? Number.POSITIVE_INFINITY) - 1;
+    const ofLayout = all.toSpliced(at, 1);
     // A spreadsheet ends every line with the commas of its widest one. In the traditional layout they would shift all columns.
-    const fields = columnsOfLayout.slice(0, columnsOfLayout.findLastIndex(field => field !== "") + 1);
+    const fields = ofLayout.slice(0, ofLayout.findLastIndex(field => field !== "") + 1);
     const header = entraColumns(fields);
     if (header !== undefined) {
       columns = header;
       return undefined;
     }
-    const key =
-      columns === undefined ? readFields(fields, line, options) : readEntraLine(fields, line, columns, options.digits);
-    return withUsername(key, line, username);
+    const key = columns === undefined ? readFields(fields, options) : readEntraLine(fields, columns, options.digits);
+    return key && withUsername(key, all[at] ?? "");
   };
-  return collectLines(lines.map((line, index) => readLine(line, index + 1)));
+  return readEach(
+    lines.map((text, index) => [index + 1, text] as const),
+    readLine,
+  );
 }
 
-function withUsername(key: ParsedLine, line: number, username: string): ParsedLine {
-  if (key === undefined || !("prefix" in key) || username === "") return key;
+/** Returns an OTP key with the user to whom it is assigned; without one for an empty name. */
+function withUsername(key: ImportKey, username: string): ImportKey {
+  if (username === "") return key;
   // Checked here too: Core would refuse a call with texts of another column as too large, and the run would end.
   const parsed = parseUsername(username);
-  return parsed.ok ? { ...key, username } : { line, reason: `its username ${parsed.reason}` };
+  if (!parsed.ok) throw new RefusedLine(`its username ${parsed.reason}`);
+  return { ...key, username };
 }
 
-/** Returns the fields without that of the username. An empty username assigns the OTP key to no user. */
-function withoutUsername(fields: readonly string[], { usernameColumn }: LogOptions) {
-  const isUsername = (_: string, index: number) => index + 1 === usernameColumn;
-  const [username = ""] = fields.filter(isUsername);
-  return { fields: fields.filter((field, index) => !isUsername(field, index)), username };
-}
-
-function readFields(fields: readonly string[], line: number, options: LogOptions): ParsedLine {
+function readFields(fields: readonly string[], options: LogOptions): ImportKey | undefined {
   const [first = ""] = fields;
   const event = first.toLowerCase();
   if (event === "logging start") return undefined;
-  if (event === "yubico otp" || event === "oath-hotp") return readTraditional(fields, line, event);
-  if (/^(static password|challenge-response|configuration|unknown)/.test(event)) {
-    return { line, reason: "it is not about a key that makes OTPs" };
-  }
-  if (isOathLine(fields)) return readOathLine(fields, line, options.digits);
-  if (/^[0-9]*$/.test(first) && fields.length >= 4) return readCompact(fields, line, options);
-  return { line, reason: "it is of no known layout" };
+  if (event === "yubico otp" || event === "oath-hotp") return readTraditional(fields, event);
+  if (/^(static password|challenge-response|configuration|unknown)/.test(event)) throw new RefusedLine(isNoOtpKey);
+  if (isOathLine(fields)) return readOathLine(fields, options.digits);
+  if (/^[0-9]*$/.test(first) && fields.length >= 4) return readCompact(fields, options);
+  throw new RefusedLine("it is of no known layout");
 }
+
+const isNoOtpKey = "it is not about a key that makes OTPs";
 
 /**
  * Parses one line of CSV, with any separator of spreadsheets and the quotes that they add. Each line is parsed alone, so that a stray
- * quote affects no other.
+ * quote affects no other. Throws `RefusedLine`.
  */
-function fieldsOf(text: string): readonly string[] | undefined {
+function fieldsOf(text: string): readonly string[] {
   try {
-    const [fields] = parse(text, { trim: true, relaxColumnCount: true, delimiter: [",", ";", "\t"] }) as string[][];
+    const [fields = []] = parse(text, {
+      trim: true,
+      relaxColumnCount: true,
+      delimiter: [",", ";", "\t"],
+    }) as string[][];
     return fields;
   } catch {
-    return undefined;
+    throw new RefusedLine("it is no line of separated values");
   }
 }
 
@@ -104,15 +98,13 @@ const traditional = {
   counter: 12,
 };
 
-function readTraditional(fields: readonly string[], line: number, event: "yubico otp" | "oath-hotp"): ParsedLine {
+function readTraditional(fields: readonly string[], event: "yubico otp" | "oath-hotp"): ImportKey {
   const shift = Math.max(0, fields.length - traditional.count);
   const field = (name: Exclude<keyof typeof traditional, "count">) => fields[traditional[name] + shift] ?? "";
   const secret = field("secret");
-  if (event === "yubico otp") {
-    return checkKey(line, field("public"), "yubico", { secret, privateId: field("private") });
-  }
+  if (event === "yubico otp") return checkKey(field("public"), "yubico", { secret, privateId: field("private") });
   const inModhex = field("modhex") === "1" ? 12 : field("modhex2") === "1" ? 4 : field("modhex1") === "1" ? 2 : 0;
-  return checkKey(line, typedIdentifier(field("public"), inModhex), "hotp", {
+  return checkKey(typedIdentifier(field("public"), inModhex), "hotp", {
     secret,
     digits: numberOf(field("digits")),
     counter: numberOf(field("counter")) ?? 0,
@@ -123,18 +115,18 @@ function readTraditional(fields: readonly string[], line: number, event: "yubico
 const compactColumns = 8;
 
 /** Reads the layout: serial number, public id, private id (Yubico) or counter (OATH), secret. */
-function readCompact(fields: readonly string[], line: number, { digits, identifier }: LogOptions): ParsedLine {
+function readCompact(fields: readonly string[], { digits, identifier }: LogOptions): ImportKey {
   const [serial = "", publicId = "", third = "", fourth = ""] = fields;
   if (fields.length > compactColumns)
-    return { line, reason: "it has a column after the last of its layout, which is not read" };
+    throw new RefusedLine("it has a column after the last of its layout, which is not read");
   // This layout writes 0 for an absent value.
   const secret = fourth === "0" ? "" : fourth;
-  if (third === "") return { line, reason: "it is not about a key that makes OTPs" };
-  if (third.length === 12) return checkKey(line, publicId, "yubico", { secret, privateId: third });
+  if (third === "") throw new RefusedLine(isNoOtpKey);
+  if (third.length === 12) return checkKey(publicId, "yubico", { secret, privateId: third });
   // A spreadsheet writes the private id 123456789012 as 1.23457E+11. The line must not become an OATH key.
-  if (Number.isNaN(numberOf(third))) return { line, reason: "its third column is neither a private id nor a counter" };
+  if (Number.isNaN(numberOf(third))) throw new RefusedLine("its third column is neither a private id nor a counter");
   const typed = publicId === "" && identifier !== undefined ? `${identifier}${serial.padStart(8, "0")}` : publicId;
-  return checkKey(line, typedIdentifier(typed, hasNumber(typed) ? 4 : 12), "hotp", {
+  return checkKey(typedIdentifier(typed, hasNumber(typed) ? 4 : 12), "hotp", {
     secret,
     digits: digits ?? 6,
     counter: numberOf(third),

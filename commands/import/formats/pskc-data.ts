@@ -1,9 +1,9 @@
+import { RefusedLine } from "../lines.ts";
 import { createDecrypt } from "./pskc-encryption.ts";
 import type { PskcSecrets } from "./pskc-encryption-key.ts";
-import { bytesOfBase64, PskcError } from "./pskc-error.ts";
-import { element, textAt, type XmlElement } from "./xml.ts";
+import { base64At, element, textAt, type XmlElement } from "./xml.ts";
 
-/** Reads the `Data` of keys, plain or encrypted (RFC 6030 section 4.2). The functions throw PskcError. */
+/** Reads the `Data` of keys, plain or encrypted (RFC 6030 section 4.2). The functions throw `RefusedLine`. */
 export interface DataReader {
   readonly secretOf: (key: XmlElement) => Uint8Array;
   /** Returns the number in a member of the data; undefined if it is absent, NaN if it is no whole number. */
@@ -16,10 +16,9 @@ export function createDataReader(container: XmlElement, secrets: PskcSecrets): D
   return {
     secretOf: key => {
       const value = element(key, "Data", "Secret");
-      const plain = element(value, "PlainValue");
-      if (plain !== undefined) return bytesOfBase64(textAt(plain), "secret");
+      if (element(value, "PlainValue") !== undefined) return base64At(value, "secret", "PlainValue");
       if (value === undefined || element(value, "EncryptedValue") === undefined)
-        throw new PskcError("it has no secret");
+        throw new RefusedLine("it has no secret");
       return decrypt(value, "secret");
     },
     numberOf: (key, name) => {

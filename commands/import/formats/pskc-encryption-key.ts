@@ -1,6 +1,6 @@
 import { pbkdf2Sync } from "node:crypto";
-import { bytesOfBase64, PskcError } from "./pskc-error.ts";
-import { element, textAt, type XmlElement } from "./xml.ts";
+import { RefusedLine } from "../lines.ts";
+import { base64At, element, textAt, type XmlElement } from "./xml.ts";
 
 /** What the administrator knows of encrypted containers. */
 export interface PskcSecrets {
@@ -30,36 +30,36 @@ const keyLengths = [16, 24, 32];
 
 /**
  * Returns the key of a container: derived from a passphrase (RFC 6030 section 6.2) or pre-shared.
- * Throws PskcError. @param what name of the encrypted value, for the error
+ * Throws `RefusedLine`. @param what name of the encrypted value, for the error
  */
 export function encryptionKeyOf(container: XmlElement, secrets: PskcSecrets, what: string): EncryptionKey {
   const derivedKey = element(container, "EncryptionKey", "DerivedKey");
   if (derivedKey !== undefined) {
     const { passphrase } = secrets;
     if (passphrase === undefined) {
-      throw new PskcError(`its ${what} is encrypted under a passphrase, and none was given`);
+      throw new RefusedLine(`its ${what} is encrypted under a passphrase, and none was given`);
     }
     return { bytes: derive(passphrase, element(derivedKey, "KeyDerivationMethod")), name: "passphrase" };
   }
   const { preSharedKey } = secrets;
-  if (preSharedKey === undefined) throw new PskcError(`its ${what} is encrypted, and no pre-shared key was given`);
+  if (preSharedKey === undefined) throw new RefusedLine(`its ${what} is encrypted, and no pre-shared key was given`);
   return { bytes: preSharedKey, name: "pre-shared key" };
 }
 
-/** Derives a key by PBKDF2 (RFC 8018 section 5.2). Throws PskcError. */
+/** Derives a key by PBKDF2 (RFC 8018 section 5.2). Throws `RefusedLine`. */
 function derive(passphrase: string, method: XmlElement | undefined): Uint8Array {
   const parameters = element(method, "PBKDF2-params");
   const prf = textAt(parameters, "PRF", "@Algorithm");
   const hash = prf === "" ? "sha1" : hmacHashes.get(prf);
   if (!/#pbkdf2$/i.test(textAt(method, "@Algorithm")) || hash === undefined) {
-    throw new PskcError("its key is derived from the passphrase by an algorithm that is not supported");
+    throw new RefusedLine("its key is derived from the passphrase by an algorithm that is not supported");
   }
-  const salt = bytesOfBase64(textAt(parameters, "Salt", "Specified"), "salt");
+  const salt = base64At(parameters, "salt", "Salt", "Specified");
   const iterations = Number(textAt(parameters, "IterationCount"));
   if (!Number.isInteger(iterations) || iterations < 1 || iterations > maxIterations) {
-    throw new PskcError(`its iteration count must be a whole number from 1 to ${maxIterations}`);
+    throw new RefusedLine(`its iteration count must be a whole number from 1 to ${maxIterations}`);
   }
   const length = Number(textAt(parameters, "KeyLength"));
-  if (!keyLengths.includes(length)) throw new PskcError("its key length must be 16, 24 or 32");
+  if (!keyLengths.includes(length)) throw new RefusedLine("its key length must be 16, 24 or 32");
   return new Uint8Array(pbkdf2Sync(passphrase, salt, iterations, length, hash));
 }

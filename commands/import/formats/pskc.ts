@@ -1,12 +1,12 @@
 import { parsePrefix } from "../../../lib/auth/otpkeys/prefix.ts";
 import type { Instant } from "../../../lib/platform/time.ts";
-import { checkKey, collectLines, type ImportKey, type ParsedFile, type RefusedLine } from "./parsed-lines.ts";
+import { type ReadLine, RefusedLine, readEach } from "../lines.ts";
+import { checkKey, type ImportKey } from "./parsed-lines.ts";
 import { createDataReader, type DataReader } from "./pskc-data.ts";
 import type { PskcSecrets } from "./pskc-encryption-key.ts";
-import { PskcError } from "./pskc-error.ts";
 import { notUsable, validityOf } from "./pskc-policy.ts";
 import { unreadState } from "./pskc-unread.ts";
-import { element, elements, readXml, textAt, type XmlElement, XmlError } from "./xml.ts";
+import { element, elements, RefusedDocument, readXml, textAt, type XmlElement } from "./xml.ts";
 
 export interface PskcOptions extends PskcSecrets {
   readonly now: Instant;
@@ -15,42 +15,33 @@ export interface PskcOptions extends PskcSecrets {
 const isDraft = "it is of a draft before RFC 6030: ask its maker for a file of the RFC";
 
 /** Reads a Portable Symmetric Key Container (RFC 6030), plain or encrypted under a pre-shared key or a passphrase (A18). */
-export function readPskc(text: string, options: PskcOptions): ParsedFile {
+export function readPskc(text: string, options: PskcOptions): readonly ReadLine<ImportKey>[] {
   try {
     const { root, lineOf } = readXml(text);
     const container = element(root, "KeyContainer");
-    if (container === undefined) throw new XmlError(1, "it is no PSKC key container");
+    if (container === undefined) throw new RefusedDocument("it is no PSKC key container");
     const data = createDataReader(container, options);
-    return collectLines([
-      ...elements(container, "Device").map(device => ({ line: lineOf(device), reason: isDraft })),
-      ...elements(container, "KeyPackage").map(keyPackage =>
-        readPackage(keyPackage, lineOf(keyPackage), data, options.now),
-      ),
-    ]);
+    const numbered = (name: string) => elements(container, name).map(each => [lineOf(each), each] as const);
+    return [
+      ...numbered("Device").map(([line]) => ({ line, reason: isDraft })),
+      ...readEach(numbered("KeyPackage"), keyPackage => readPackage(keyPackage, data, options.now)),
+    ];
   } catch (error) {
-    if (error instanceof XmlError) return { keys: [], refused: [{ line: error.line, reason: error.message }] };
+    if (error instanceof RefusedDocument) return [{ line: error.line, reason: error.message }];
     throw error;
   }
 }
 
-function readPackage(keyPackage: XmlElement, line: number, data: DataReader, now: Instant): ImportKey | RefusedLine {
+function readPackage(keyPackage: XmlElement, data: DataReader, now: Instant): ImportKey {
   const key = element(keyPackage, "Key");
-  if (key === undefined) return { line, reason: "it contains no key" };
+  if (key === undefined) throw new RefusedLine("it contains no key");
   const kind = kindOf(key);
-  if (kind === undefined) {
-    return { line, reason: textAt(key, "@KeyAlgorithm") === "" ? "it is of no known kind of key" : isDraft };
-  }
   const reason = unreadState(keyPackage) ?? notUsable(keyPackage, now) ?? notSupported(key, kind);
-  if (reason !== undefined) return { line, reason };
-  try {
-    const unread = unreadNumbers[kind].find(name => (data.numberOf(key, name) ?? 0) !== 0);
-    if (unread !== undefined) return { line, reason: `its ${unread} is not 0, and is not read` };
-    const found = kind === "yubico" ? yubicoKey(key, line, data) : oathKey(keyPackage, key, kind, line, data);
-    return "prefix" in found ? { ...found, ...validityOf(keyPackage) } : found;
-  } catch (error) {
-    if (error instanceof PskcError) return { line, reason: error.message };
-    throw error;
-  }
+  if (reason !== undefined) throw new RefusedLine(reason);
+  const unread = unreadNumbers[kind].find(name => (data.numberOf(key, name) ?? 0) !== 0);
+  if (unread !== undefined) throw new RefusedLine(`its ${unread} is not 0, and is not read`);
+  const found = kind === "yubico" ? yubicoKey(key, data) : oathKey(keyPackage, key, kind, data);
+  return { ...found, ...validityOf(keyPackage) };
 }
 
 type PskcKind = "hotp" | "totp" | "yubico";
@@ -62,11 +53,12 @@ const unreadNumbers = {
   yubico: ["Counter", "Time", "TimeDrift"],
 } as const;
 
-function kindOf(key: XmlElement): PskcKind | undefined {
+function kindOf(key: XmlElement): PskcKind {
   const algorithm = textAt(key, "@Algorithm");
   if (algorithm === "http://www.yubico.com/#yubikey-aes") return "yubico";
   const [, kind] = /^urn:ietf:params:xml:ns:keyprov:pskc[:#](hotp|totp)$/.exec(algorithm) ?? [];
-  return kind === "hotp" || kind === "totp" ? kind : undefined;
+  if (kind === "hotp" || kind === "totp") return kind;
+  throw new RefusedLine(textAt(key, "@KeyAlgorithm") === "" ? "it is of no known kind of key" : isDraft);
 }
 
 function notSupported(key: XmlElement, kind: PskcKind): string | undefined {
@@ -77,16 +69,10 @@ function notSupported(key: XmlElement, kind: PskcKind): string | undefined {
   return undefined;
 }
 
-function oathKey(
-  keyPackage: XmlElement,
-  key: XmlElement,
-  kind: "hotp" | "totp",
-  line: number,
-  data: DataReader,
-): ImportKey | RefusedLine {
+function oathKey(keyPackage: XmlElement, key: XmlElement, kind: "hotp" | "totp", data: DataReader): ImportKey {
   const suite = element(key, "AlgorithmParameters", "Suite");
   const { prefix, digits } = prefixAndDigits(keyPackage, key);
-  return checkKey(line, prefix, kind, {
+  return checkKey(prefix, kind, {
     digits,
     secret: data.secretOf(key),
     hash: textAt(suite) || textAt(suite, "@hashalgo"),
@@ -117,7 +103,7 @@ function prefixAndDigits(keyPackage: XmlElement, key: XmlElement) {
 }
 
 /** Reads a Yubico key. The personalisation tool writes public and private id into the user id. */
-function yubicoKey(key: XmlElement, line: number, data: DataReader): ImportKey | RefusedLine {
+function yubicoKey(key: XmlElement, data: DataReader): ImportKey {
   const [, prefix = "", privateId = ""] = /^CN=([^,\s]*),\s*UID=([0-9a-fA-F]*)$/.exec(textAt(key, "UserId")) ?? [];
-  return checkKey(line, prefix, "yubico", { secret: data.secretOf(key), privateId });
+  return checkKey(prefix, "yubico", { secret: data.secretOf(key), privateId });
 }

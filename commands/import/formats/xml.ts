@@ -1,4 +1,5 @@
 import { XMLParser, XMLValidator } from "fast-xml-parser";
+import { RefusedLine } from "../lines.ts";
 import { notText, notTextReason } from "./parsed-lines.ts";
 
 /** An element or attribute by its name without namespace; `@` before an attribute's name. */
@@ -6,13 +7,13 @@ export interface XmlElement {
   readonly [name: string]: XmlElement | readonly XmlElement[] | string | undefined;
 }
 
-/** The reason why a document is refused, and the line. The message quotes nothing of the document. */
-export class XmlError extends Error {
-  override readonly name = "XmlError";
+/** The reason why a whole document is refused. */
+export class RefusedDocument extends RefusedLine {
+  /** Number of the line with the reason. */
   readonly line: number;
 
-  constructor(line: number, message: string) {
-    super(message);
+  constructor(reason: string, line = 1) {
+    super(reason);
     this.line = line;
   }
 }
@@ -34,18 +35,21 @@ const parser = new XMLParser({
 const metaData = XMLParser.getMetaDataSymbol() as symbol;
 
 /**
- * Parses a document to nested objects. Throws an `XmlError` for a malformed document, and for any document type declaration, because
- * that could read other files or expand without limit (A18).
+ * Parses a document to nested objects. Throws `RefusedDocument` for a malformed document, and for any document type declaration,
+ * because that could read other files or expand without limit (A18).
  */
 export function readXml(text: string): { readonly root: XmlElement; lineOf(element: XmlElement): number } {
   const normal = text.replace(/^\ufeff/, "").replace(/\r\n?/g, "\n");
   const lineAt = lineCounter(normal);
-  const declaration = normal.search(/<!DOCTYPE/i);
-  if (declaration >= 0) throw new XmlError(lineAt(declaration), "it has a document type declaration");
-  const garbled = normal.search(notText);
-  if (garbled >= 0) throw new XmlError(lineAt(garbled), notTextReason);
+  for (const [unwanted, reason] of [
+    [/<!DOCTYPE/i, "it has a document type declaration"],
+    [notText, notTextReason],
+  ] as const) {
+    const at = normal.search(unwanted);
+    if (at >= 0) throw new RefusedDocument(reason, lineAt(at));
+  }
   const found = XMLValidator.validate(normal);
-  if (found !== true) throw new XmlError(found.err.line, "it is no well-formed XML");
+  if (found !== true) throw new RefusedDocument(isMalformed, found.err.line);
   return {
     root: parse(normal),
     lineOf: element => {
@@ -54,6 +58,8 @@ export function readXml(text: string): { readonly root: XmlElement; lineOf(eleme
     },
   };
 }
+
+const isMalformed = "it is no well-formed XML";
 
 /** Returns a function from index to line. It continues from the previous index, so that reading elements in order counts each line once. */
 function lineCounter(text: string): (index: number) => number {
@@ -70,7 +76,7 @@ function parse(text: string): XmlElement {
   try {
     return parser.parse(text) as XmlElement;
   } catch {
-    throw new XmlError(1, "it is no well-formed XML");
+    throw new RefusedDocument(isMalformed);
   }
 }
 
@@ -91,4 +97,11 @@ export const element = (parent: XmlElement | undefined, ...path: readonly string
 export function textAt(parent: XmlElement | undefined, ...path: readonly string[]): string {
   const value = element(parent, ...path)?.["#text"];
   return typeof value === "string" ? value.trim() : "";
+}
+
+/** Decodes the base64 of the first element at a path. Throws `RefusedLine`. @param what name of the value */
+export function base64At(parent: XmlElement | undefined, what: string, ...path: readonly string[]): Uint8Array {
+  const compact = textAt(parent, ...path).replace(/\s+/g, "");
+  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(compact)) throw new RefusedLine(`its ${what} is no base64`);
+  return new Uint8Array(Buffer.from(compact, "base64"));
 }

@@ -2,7 +2,7 @@ import { parseAttributeKey, parseAttributeValue } from "../../../lib/auth/attrib
 import { parsePrefix } from "../../../lib/auth/otpkeys/prefix.ts";
 import { parseImportedHash } from "../../../lib/auth/passwords/imported-hash.ts";
 import { parseUsername } from "../../../lib/auth/users/username.ts";
-import type { Line } from "../lines.ts";
+import { RefusedLine } from "../lines.ts";
 import { maxBatchBytes } from "../run-import.ts";
 
 /** A user as `POST /core/users/batch` takes it. */
@@ -40,12 +40,8 @@ export function bytesOf(user: ImportUser): number {
 /** Whether a text was read in the encoding in which it was written. */
 const isReadable = (text: string): boolean => text.isWellFormed() && !text.includes("\ufffd");
 
-/** Returns the line of a user, checked by the rules of Core. The reason of a refusal names every problem and quotes no secret. */
-export function lineOf(
-  file: string,
-  line: number,
-  { username, enabled, problems: unread = [], ...rest }: WrittenUser,
-): Line<ImportUser> {
+/** Returns a user checked by the rules of Core. Throws `RefusedLine`, which names every problem and quotes no secret. */
+export function checkUser({ username, enabled, problems: unread = [], ...rest }: WrittenUser): ImportUser {
   const { password, password_hash: hash, attributes, otpkeys } = rest;
   const user = { ...rest, username: username ?? "", enabled: enabled ?? true };
   const name = parseUsername(user.username);
@@ -54,11 +50,7 @@ export function lineOf(
   const problems = [
     ...unread,
     ...(texts.every(isReadable) ? [] : ["it has a character that cannot be read: the file must be UTF-8 or UTF-16"]),
-    ...(username === undefined || username === ""
-      ? ["it has no username"]
-      : name.ok
-        ? []
-        : [`its username ${name.reason}`]),
+    ...(user.username === "" ? ["it has no username"] : name.ok ? [] : [`its username ${name.reason}`]),
     ...(password === undefined && hash === undefined ? ["it has neither password nor password_hash"] : []),
     ...(password !== undefined && hash !== undefined ? ["it has both password and password_hash"] : []),
     ...(parsed === undefined || parsed.ok ? [] : [`its password_hash ${parsed.reason}`]),
@@ -71,28 +63,6 @@ export function lineOf(
     ...(enabled === undefined ? ["its enabled must be true or false"] : []),
     ...(bytesOf(user) > maxBatchBytes ? [`it has more than ${maxBatchBytes} bytes`] : []),
   ];
-  if (problems.length > 0) return { file, line, outcome: "refused", reason: problems.join("; ") };
-  return { file, line, item: user, outcome: "open", reason: "not sent" };
-}
-
-/** The line of a file without a user. */
-export const noUserIn = (file: string): Line<ImportUser> => ({
-  file,
-  line: 1,
-  outcome: "refused",
-  reason: "the file contains no user",
-});
-
-/** Refuses every line whose user an earlier line has. */
-export function withoutDuplicates(lines: readonly Line<ImportUser>[]): readonly Line<ImportUser>[] {
-  const firstOf = new Map<string, Line<ImportUser>>();
-  return lines.map(line => {
-    const name = line.item && parseUsername(line.item.username);
-    if (!name?.ok) return line;
-    const first = firstOf.get(name.value.folded) ?? line;
-    firstOf.set(name.value.folded, first);
-    if (first === line) return line;
-    const reason = `${first.file}:${first.line} has the same username, and the first one counts`;
-    return { file: line.file, line: line.line, outcome: "refused", reason };
-  });
+  if (problems.length > 0) throw new RefusedLine(problems.join("; "));
+  return user;
 }

@@ -1,6 +1,6 @@
 import { csvRows } from "../csv-rows.ts";
-import type { Line } from "../lines.ts";
-import { type ImportUser, lineOf, noUserIn, type WrittenUser } from "./imported-user.ts";
+import { type ReadLine, RefusedLine, readEach } from "../lines.ts";
+import { checkUser, type ImportUser, type WrittenUser } from "./imported-user.ts";
 
 /** Columns or members by the fields that they become. */
 export type Mapping = ReadonlyMap<string, string>;
@@ -24,11 +24,11 @@ export function readUsers(
   text: string,
   mapping: Mapping,
   note: (text: string) => void,
-): readonly Line<ImportUser>[] {
+): readonly ReadLine<ImportUser>[] {
   const isJson = /^\ufeff?\s*\{/.test(text);
   const rows = isJson ? jsonRows(text) : csvRows(file, text);
   const names = new Set(rows.flatMap(({ values }) => Object.keys(values ?? {})));
-  if (rows.length === 0) return [noUserIn(file)];
+  if (rows.length === 0) return [];
   // Without a header the first user would be taken for one, and the note below would quote a password.
   for (const name of [mapping.get("username") ?? "username", ...mapping.values()])
     if (!names.has(name)) throw new Error(`${file} has no column ${name}.`);
@@ -38,12 +38,16 @@ export function readUsers(
     !mapped.has(name) && !mapping.has(name) && (isField(name) || (isJson && name === "attributes"));
   const unread = [...names].filter(name => !mapped.has(name) && !isOwnField(name));
   if (unread.length > 0) note(`${file}: not read: ${unread.join(", ")}`);
-  return rows.map(({ line, values }) => {
-    if (values === undefined) return { file, line, outcome: "refused", reason: "it is no object in JSON" };
+  const readRow = (values: Values | undefined) => {
+    if (values === undefined) throw new RefusedLine("it is no object in JSON");
     const own = Object.entries(values).filter(([name]) => isOwnField(name));
     const byMapping = [...mapping].map(([field, column]) => [field, values[column]] as const);
-    return lineOf(file, line, writtenUser(Object.fromEntries([...own, ...byMapping])));
-  });
+    return checkUser(writtenUser(Object.fromEntries([...own, ...byMapping])));
+  };
+  return readEach(
+    rows.map(({ line, values }) => [line, values] as const),
+    readRow,
+  );
 }
 
 function jsonRows(text: string): readonly { readonly line: number; readonly values: Values | undefined }[] {

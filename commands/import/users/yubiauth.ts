@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { type CsvRow, csvRows } from "../csv-rows.ts";
 import { readTexts } from "../inputs.ts";
-import type { Line } from "../lines.ts";
-import { type ImportUser, lineOf, noUserIn } from "./imported-user.ts";
+import { type Line, linesOf, readEach } from "../lines.ts";
+import { checkUser, type ImportUser } from "./imported-user.ts";
 import { flagOf } from "./read-users.ts";
 
 /** The tables that are read, with their columns. */
@@ -25,11 +25,10 @@ export async function readYubiAuth(folder: string): Promise<readonly Line<Import
     checked(name, csvRows(name, text), tables[names[index] as keyof typeof tables]),
   );
   const file = texts[0]?.name ?? folder;
-  if (users.length === 0) return [noUserIn(file)];
   const keys = new Map(yubikeys.map(({ values }) => [values.id, values]));
   const linksOf = Map.groupBy(links, ({ values }) => values.user_id);
   const attributesOf = Map.groupBy(attributes, ({ values }) => values.association_id);
-  return users.map(({ line, values }) => {
+  const readUser = (values: CsvRow["values"]) => {
     const { id, name: username, auth = "", attribute_association_id: association } = values;
     // YubiAuth links an OTP key once more each time it is assigned.
     const linked = new Set((linksOf.get(id) ?? []).map(link => link.values.yubikey_id));
@@ -38,7 +37,7 @@ export async function readYubiAuth(folder: string): Promise<readonly Line<Import
       own.filter(key => (flagOf(key.enabled || "no") === true) === isEnabled).map(({ prefix = "" }) => prefix);
     const disabled = prefixes(false);
     const hash = auth === "\\N" ? "" : auth;
-    return lineOf(file, line, {
+    return checkUser({
       username,
       ...(hash === "" ? { password: "" } : { password_hash: hash }),
       attributes: Object.fromEntries(
@@ -50,7 +49,15 @@ export async function readYubiAuth(folder: string): Promise<readonly Line<Import
       enabled: true,
       ...(disabled.length > 0 && { note: `not assigned because disabled: ${disabled.join(" ")}` }),
     });
-  });
+  };
+  return linesOf(
+    file,
+    readEach(
+      users.map(({ line, values }) => [line, values] as const),
+      readUser,
+    ),
+    "user",
+  );
 }
 
 /** Returns the rows. Throws if they lack a column. */

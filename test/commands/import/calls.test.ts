@@ -119,10 +119,10 @@ describe("a call that is not answered", () => {
 describe("a key at which Core fails", () => {
   const lines = Array.from(
     { length: 40 },
-    (_, index): Line => ({
+    (_, index): Line<number> => ({
       file: "keys.csv",
       line: index + 1,
-      item: { line: index + 1, prefix: `p${index}`, kind: "hotp" },
+      item: index + 1,
       outcome: "open",
       reason: "not sent",
     }),
@@ -135,7 +135,7 @@ describe("a key at which Core fails", () => {
     const result = await runImport(lines, {
       ...running,
       batch: 7,
-      send: async keys => keys.map(({ line }) => ({ outcome: line % 10 === 1 ? "imported" : "failed", reason: "" })),
+      send: async lines => lines.map(line => ({ outcome: line % 10 === 1 ? "imported" : "failed", reason: "" })),
     });
     expect(result.stopped).toBeUndefined();
     expect(result.lines.filter(({ outcome }) => outcome === "imported")).toHaveLength(4);
@@ -166,8 +166,8 @@ describe("a key at which Core fails", () => {
     const over = runImport(lines, {
       ...running,
       parallel: 2,
-      send: async ([key]) => {
-        if (key?.line === 1) {
+      send: async ([line]) => {
+        if (line === 1) {
           ends.resolve();
           throw new ImportStopped("over");
         }

@@ -132,7 +132,7 @@ describe("importing what key makers ship", () => {
     const [first, second] = [log([key, newer, once]), log([newest])];
     const { code, out } = await imported(first, second);
     expect(out.split("\n")).toEqual([
-      `${first}:1: refused: line 2 has the same prefix, and the last one counts`,
+      `${first}:1: refused: ${second}:1 has the same prefix, and the last one counts`,
       `${first}:2: refused: ${second}:1 has the same prefix, and the last one counts`,
       "4 keys: 2 imported, 2 refused",
       "",

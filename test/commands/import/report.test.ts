@@ -1,15 +1,16 @@
 import { parse } from "csv-parse/sync";
 import { describe, expect, it } from "vitest";
+import type { ImportKey } from "../../../commands/import/formats/parsed-lines.ts";
 import type { Line } from "../../../commands/import/lines.ts";
 import { otpkeyImport } from "../../../commands/import/otpkey-import.ts";
 import { createProgress } from "../../../commands/import/progress.ts";
 import { reportOf } from "../../../commands/import/report.ts";
 import { createScreen } from "../../../commands/import/screen.ts";
 
-const rowsOf = (lines: readonly Line[]) =>
+const rowsOf = (lines: readonly Line<ImportKey>[]) =>
   parse<Record<string, string>>(reportOf(lines, otpkeyImport.columns), { columns: true });
 
-const lineOf = (parts: Partial<Line>): Line => ({
+const lineOf = (parts: Partial<Line<ImportKey>>): Line<ImportKey> => ({
   file: "keys.csv",
   line: 1,
   outcome: "refused",

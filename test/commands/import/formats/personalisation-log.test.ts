@@ -1,15 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { type LogOptions, readPersonalisationLog } from "../../../../commands/import/formats/personalisation-log.ts";
+import { itemsOf, reasonOf } from "./read-lines.ts";
 
 const hex = (text: string) => new Uint8Array(Buffer.from(text, "hex"));
 const aes = "d26a7c0f85fdda28bd816e406342b214";
 const seed = "916821d3a138bf855e70069605559a206ba854cd";
-const keysOf = (text: string, options?: LogOptions) => readPersonalisationLog(text, options).keys;
-const reasonOf = (text: string, options?: LogOptions) => {
-  const { keys, refused } = readPersonalisationLog(text, options);
-  expect(keys).toEqual([]);
-  return refused[0]?.reason;
-};
+const keysOf = (text: string, options?: LogOptions) => itemsOf(readPersonalisationLog(text, options));
+const refusalOf = (text: string) => reasonOf(readPersonalisationLog(text));
 
 describe("the traditional layout", () => {
   const yubico = `Yubico OTP,12/11/2013 11:10,1,vvgutbiedkvi,ab86c04de6a3,${aes},,,0,0,0,0,0,0,0,0,0,0`;
@@ -18,13 +15,13 @@ describe("the traditional layout", () => {
 
   it("gives Yubico keys", () => {
     expect(keysOf(yubico)).toEqual([
-      { line: 1, prefix: "vvgutbiedkvi", kind: "yubico", secret: hex(aes), privateId: hex("ab86c04de6a3") },
+      { prefix: "vvgutbiedkvi", kind: "yubico", secret: hex(aes), privateId: hex("ab86c04de6a3") },
     ]);
   });
 
   it("gives OATH keys, with digits and counter", () => {
     expect(keysOf(oath("ubhecbdefghi", "0,1,0", 8, 16))).toEqual([
-      { line: 1, prefix: "ubhe01234567", kind: "hotp", secret: hex(seed), digits: 8, counter: 16 },
+      { prefix: "ubhe01234567", kind: "hotp", secret: hex(seed), digits: 8, counter: 16 },
     ]);
   });
 
@@ -54,13 +51,13 @@ describe("the traditional layout", () => {
 
   it("is read with a byte order mark, any line ends, blank lines, comments and the line that starts it", () => {
     const text = `\ufeffLOGGING START,4/2/2012 9:25 AM\r\n\r\n# a comment\r${yubico}\n\n`;
-    expect(readPersonalisationLog(text)).toMatchObject({ keys: [{ line: 4 }], refused: [] });
+    expect(readPersonalisationLog(text)).toMatchObject([{ line: 4, item: {} }]);
   });
 
   it.each(["Static Password", "Static Password: Short", "Challenge-Response: HMAC-SHA1", "Configuration Update"])(
     "refuses what is no OTP key: %s",
     event => {
-      expect(reasonOf(`${event},11.12.13 19:08,1,,d5a3d50327dc,${aes},,,0,0,0,0,0,0,0,0,0,0`)).toBe(
+      expect(refusalOf(`${event},11.12.13 19:08,1,,d5a3d50327dc,${aes},,,0,0,0,0,0,0,0,0,0,0`)).toBe(
         "it is not about a key that makes OTPs",
       );
     },
@@ -85,7 +82,7 @@ describe("the traditional layout", () => {
     [oath("ubhebdefghij").replace(",6,0,0,", ",six,0,0,"), "its digits must be 6, 7 or 8"],
     [oath("ubhebdefghij").replace(",6,0,0,", ",6,1E+05,0,"), `its counter must be a whole number from 0 to ${2 ** 52}`],
   ])("refuses a line that is wrong, and says why without its secret (%#)", (line, reason) => {
-    expect(reasonOf(line)).toBe(reason);
+    expect(refusalOf(line)).toBe(reason);
   });
 });
 
@@ -108,14 +105,12 @@ describe("the Yubico layout", () => {
     ["ubhebdefghiv", "ubhebdefghiv"],
     ["ubhe00508327", "ubhe00508327"],
   ])("gives OATH keys: the serial number %s is typed as %s, letters only where it is none", (publicId, prefix) => {
-    expect(keysOf(oath(publicId, 32))).toEqual([
-      { line: 1, prefix, kind: "hotp", secret: hex(seed), digits: 6, counter: 32 },
-    ]);
+    expect(keysOf(oath(publicId, 32))).toEqual([{ prefix, kind: "hotp", secret: hex(seed), digits: 6, counter: 32 }]);
     expect(keysOf(oath(publicId), { digits: 8 })).toMatchObject([{ digits: 8 }]);
   });
 
   it("refuses a key without public id, unless an option says what such keys type", () => {
-    expect(reasonOf(oath(""))).toBe("it has no prefix, by which its OTPs would be recognised");
+    expect(refusalOf(oath(""))).toBe("it has no prefix, by which its OTPs would be recognised");
     expect(keysOf(oath(""), { identifier: "ubhe" })).toMatchObject([{ prefix: "ubhe00508327" }]);
   });
 
@@ -123,18 +118,18 @@ describe("the Yubico layout", () => {
     "refuses a line whose third column is %s, instead of an import as an OATH key with counter 0",
     third => {
       const reason = "its third column is neither a private id nor a counter";
-      expect(reasonOf(yubico.replace("83cebdfb7b93", third))).toBe(reason);
+      expect(refusalOf(yubico.replace("83cebdfb7b93", third))).toBe(reason);
     },
   );
 
   it("refuses a line with a column that is not read", () => {
     expect(keysOf(`${yubico},,,`)).toHaveLength(1);
-    expect(reasonOf(`${yubico}x,y,77`)).toBe("it has a column after the last of its layout, which is not read");
+    expect(refusalOf(`${yubico}x,y,77`)).toBe("it has a column after the last of its layout, which is not read");
   });
 
   it("refuses what is no OTP key, and what has no secret", () => {
-    expect(reasonOf(`508329,,,${aes},,2013-12-12T08:44:34,`)).toBe("it is not about a key that makes OTPs");
-    expect(reasonOf("1,ubhebdefghij,0,0,000000000000,2021-07-20T12:42:35,")).toBe("its secret is required");
+    expect(refusalOf(`508329,,,${aes},,2013-12-12T08:44:34,`)).toBe("it is not about a key that makes OTPs");
+    expect(refusalOf("1,ubhebdefghij,0,0,000000000000,2021-07-20T12:42:35,")).toBe("its secret is required");
   });
 });
 
@@ -155,7 +150,7 @@ describe("the OATH layout of keys without a keyboard", () => {
     [`1000133508267,${seed},totp,8,60,SHA-256`, { kind: "totp", digits: 8, period: 60, algorithm: "SHA256" }],
     [`1000133508267,${seed},totp,8,,hmac-sha512`, { kind: "totp", digits: 8, period: 30, algorithm: "SHA512" }],
   ])("gives OATH keys whose serial number is typed before the code: %s", (line, key) => {
-    expect(keysOf(line)).toMatchObject([{ line: 1, secret: hex(seed), ...key }]);
+    expect(keysOf(line)).toMatchObject([{ secret: hex(seed), ...key }]);
   });
 
   it("takes the hash function of a totp key from the length of its secret unless the line names one", () => {
@@ -166,8 +161,8 @@ describe("the OATH layout of keys without a keyboard", () => {
   });
 
   it("refuses a hotp key whose secret has the length of another hash function unless the line names SHA-1", () => {
-    expect(reasonOf(`F1,${seedOf(32)},hotp,6`)).toBe("no hash function is named for its secret of 32 bytes");
-    expect(reasonOf(`F1,${seedOf(64)}`)).toBe("no hash function is named for its secret of 64 bytes");
+    expect(refusalOf(`F1,${seedOf(32)},hotp,6`)).toBe("no hash function is named for its secret of 32 bytes");
+    expect(refusalOf(`F1,${seedOf(64)}`)).toBe("no hash function is named for its secret of 64 bytes");
     expect(keysOf(`F1,${seedOf(32)},hotp,6,0,SHA1`)).toMatchObject([{ kind: "hotp" }]);
     expect(keysOf(`F1,${seedOf(32)},hotp,6,0,SHA1`)[0]).not.toHaveProperty("algorithm");
   });
@@ -189,7 +184,7 @@ describe("the OATH layout of keys without a keyboard", () => {
     ["F1,00ff,totp,6,30", "its secret must have 14 to 64 bytes"],
     ["F1,,totp,6,30", "its secret is required"],
   ])("refuses %s", (line, reason) => {
-    expect(reasonOf(line)).toBe(reason);
+    expect(refusalOf(line)).toBe(reason);
   });
 });
 
@@ -200,13 +195,11 @@ describe("the layout in which Microsoft Entra ID takes OATH tokens", () => {
 
   it("gives totp keys from Base32, with the time step of the line", () => {
     const text = `${header}\nanna@example.org,78,${base32},60,M,HardwareKey\n,79,${base32.toLowerCase()},30,M,\n`;
-    expect(readPersonalisationLog(text)).toEqual({
-      keys: [
-        { line: 2, prefix: "78", kind: "totp", secret, digits: 6, period: 60, algorithm: "SHA1" },
-        { line: 3, prefix: "79", kind: "totp", secret, digits: 6, period: 30, algorithm: "SHA1" },
-      ],
-      refused: [],
-    });
+    const key = { kind: "totp", secret, digits: 6, algorithm: "SHA1" };
+    expect(readPersonalisationLog(text)).toEqual([
+      { line: 2, item: { ...key, prefix: "78", period: 60 } },
+      { line: 3, item: { ...key, prefix: "79", period: 30 } },
+    ]);
   });
 
   it("assigns an OTP key to the user of its line only where the column of usernames is given", () => {
@@ -228,19 +221,15 @@ describe("the layout in which Microsoft Entra ID takes OATH tokens", () => {
     [`,78,${"GEZDGNBV".repeat(6)}GEZA,30,M,H`, "no hash function is named for its secret of 32 bytes"],
     [`,78,${base32},30,M,H,7`, "its column 7 is not read"],
   ])("refuses %s", (line, reason) => {
-    expect(reasonOf(`${header}\n${line}`)).toBe(reason);
+    expect(refusalOf(`${header}\n${line}`)).toBe(reason);
   });
 
   it("refuses a line with a value in a column that is not read", () => {
     const text = `${header},drift\n,78,${base32},30,M,H,-3\n,79,${base32},30,M,H,`;
-    expect(readPersonalisationLog(text)).toMatchObject({
-      keys: [{ prefix: "79" }],
-      refused: [{ line: 2, reason: "its column drift is not read" }],
-    });
-  });
-
-  it("is refused where it has a header only", () => {
-    expect(reasonOf(header)).toBe("the file contains no OTP key");
+    expect(readPersonalisationLog(text)).toMatchObject([
+      { line: 2, reason: "its column drift is not read" },
+      { item: { prefix: "79" } },
+    ]);
   });
 });
 
@@ -264,48 +253,29 @@ describe("a log of many lines", () => {
 
   it("gives every key with its line, and every refused line with its number and reason", () => {
     const text = [line("b"), "what, is this", '"an open quote,1', line("c"), line("d", "zz")].join("\n");
-    expect(readPersonalisationLog(text)).toMatchObject({
-      keys: [
-        { line: 1, prefix: "b" },
-        { line: 4, prefix: "c" },
-      ],
-      refused: [
-        { line: 2, reason: "it is of no known layout" },
-        { line: 3, reason: "it is no line of separated values" },
-        { line: 5, reason: "its secret must be in hex" },
-      ],
-    });
-  });
-
-  it("has the values that a key was programmed with last", () => {
-    const text = [line("b"), line("c"), line("B", "00".repeat(16))].join("\n");
-    expect(readPersonalisationLog(text)).toMatchObject({
-      keys: [
-        { line: 2, prefix: "c" },
-        { line: 3, prefix: "b", secret: new Uint8Array(16) },
-      ],
-      refused: [{ line: 1, reason: "line 3 has the same prefix, and the last one counts" }],
-    });
-  });
-
-  it.each(["", "\n# a comment\n", ",,,\n"])("is refused where it contains no OTP key (%#)", text => {
-    const refused = [{ line: 1, reason: "the file contains no OTP key" }];
-    expect(readPersonalisationLog(text)).toEqual({ keys: [], refused });
+    expect(readPersonalisationLog(text)).toMatchObject([
+      { line: 1, item: { prefix: "b" } },
+      { line: 2, reason: "it is of no known layout" },
+      { line: 3, reason: "it is no line of separated values" },
+      { line: 4, item: { prefix: "c" } },
+      { line: 5, reason: "its secret must be in hex" },
+    ]);
   });
 
   it("names a line that is not UTF-8, and reads the others", () => {
     const text = new TextDecoder().decode(Buffer.from(`${line("b")}\nM\xfcller,${line("c")}\n# \xfc`, "latin1"));
-    expect(readPersonalisationLog(text)).toMatchObject({
-      keys: [{ line: 1, prefix: "b" }],
-      refused: [{ line: 2, reason: "it is not UTF-8 (nor UTF-16 with a byte order mark)" }],
-    });
+    expect(readPersonalisationLog(text)).toMatchObject([
+      { line: 1, item: { prefix: "b" } },
+      { line: 2, reason: "it is not UTF-8 (nor UTF-16 with a byte order mark)" },
+    ]);
   });
 
   it.each([";", "\t"])("may have another separator than a comma: %j", separator => {
     const text = [line("b"), `F1,${seed},hotp,,7`, `ubhe,,`].join("\n").replaceAll(",", separator);
-    expect(readPersonalisationLog(text)).toMatchObject({
-      keys: [{ prefix: "b" }, { prefix: "f1", digits: 6, counter: 7 }],
-      refused: [{ line: 3, reason: "it is of no known layout" }],
-    });
+    expect(readPersonalisationLog(text)).toMatchObject([
+      { item: { prefix: "b" } },
+      { item: { prefix: "f1", digits: 6, counter: 7 } },
+      { line: 3, reason: "it is of no known layout" },
+    ]);
   });
 });

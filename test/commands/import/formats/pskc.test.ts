@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { readPskc } from "../../../../commands/import/formats/pskc.ts";
 import { element, elements, readXml } from "../../../../commands/import/formats/xml.ts";
 import { passphrasePskc } from "../key-files.ts";
+import { itemsOf, reasonOf } from "./read-lines.ts";
 
 const now = "2031-01-01T00:00:00.000Z";
 const hotp = "urn:ietf:params:xml:ns:keyprov:pskc:hotp";
@@ -40,12 +41,8 @@ const keyPackage = ({
 
 const read = (text: string, preSharedKey?: Uint8Array) =>
   readPskc(text, preSharedKey === undefined ? { now } : { now, preSharedKey });
-const keysOf = (parts: Parts) => read(container(keyPackage(parts))).keys;
-const reasonOf = (parts: Parts) => {
-  const { keys, refused } = read(container(keyPackage(parts)));
-  expect(keys).toEqual([]);
-  return refused[0]?.reason;
-};
+const keysOf = (parts: Parts) => itemsOf(read(container(keyPackage(parts))));
+const refusalOf = (parts: Parts) => reasonOf(read(container(keyPackage(parts))));
 
 describe("a plain PSKC (RFC 6030)", () => {
   it("gives HOTP keys: RFC 6030 figure 5, without the PIN that goes with it", () => {
@@ -59,10 +56,11 @@ describe("a plain PSKC (RFC 6030)", () => {
       <Key Id="123456781" Algorithm="urn:ietf:params:xml:ns:keyprov:pskc:pin"><Issuer>Issuer</Issuer>
       <AlgorithmParameters><ResponseFormat Length="4" Encoding="DECIMAL"/></AlgorithmParameters>
       <Data><Secret><PlainValue>MTIzNA==</PlainValue></Secret></Data></Key></KeyPackage>`);
-    expect(read(text)).toEqual({
-      keys: [{ line: 3, prefix: "987654321", kind: "hotp", secret: new Uint8Array(rfcSecret), digits: 8, counter: 0 }],
-      refused: [{ line: 11, reason: "it is of no known kind of key" }],
-    });
+    const secret = new Uint8Array(rfcSecret);
+    expect(read(text)).toEqual([
+      { line: 3, item: { prefix: "987654321", kind: "hotp", secret, digits: 8, counter: 0 } },
+      { line: 11, reason: "it is of no known kind of key" },
+    ]);
   });
 
   it("gives TOTP keys of 30 and 60 seconds with each hash function, and counters where they have moved", () => {
@@ -78,7 +76,7 @@ describe("a plain PSKC (RFC 6030)", () => {
       const parameters = `<Suite>${suite}</Suite><ResponseFormat Length="8" Encoding="DECIMAL"/>`;
       expect(keysOf({ algorithm: totp, parameters })).toMatchObject([{ kind: "totp", algorithm: name }]);
     }
-    expect(reasonOf({ algorithm: totp, data: step(45) })).toBe("its time step must be 30 or 60");
+    expect(refusalOf({ algorithm: totp, data: step(45) })).toBe("its time step must be 30 or 60");
     expect(keysOf({ data: `${plain()}<Counter><PlainValue>77</PlainValue></Counter>` })).toMatchObject([
       { counter: 77 },
     ]);
@@ -94,14 +92,13 @@ describe("a plain PSKC (RFC 6030)", () => {
     };
     expect(keysOf({ ...parts, rest: `<UserId>CN=vvgutbiedkvi, UID=${id}</UserId>` })).toEqual([
       {
-        line: 3,
         prefix: "vvgutbiedkvi",
         kind: "yubico",
         secret: new Uint8Array(secret),
         privateId: new Uint8Array(Buffer.from(id, "hex")),
       },
     ]);
-    expect(reasonOf(parts)).toBe("it has no prefix, by which its OTPs would be recognised");
+    expect(refusalOf(parts)).toBe("it has no prefix, by which its OTPs would be recognised");
   });
 
   it("takes the serial number for the prefix of a key where it can be one, else the key's id", () => {
@@ -109,7 +106,7 @@ describe("a plain PSKC (RFC 6030)", () => {
     expect(keysOf({ id: "508327:2" })).toMatchObject([{ prefix: "508327" }]);
     expect(keysOf({ id: "UBHE12345678", serial: "" })).toMatchObject([{ prefix: "ubhe12345678" }]);
     expect(keysOf({ id: "UBHE12345678", serial: "no. 7" })).toMatchObject([{ prefix: "ubhe12345678" }]);
-    expect(reasonOf({ id: "a-b", serial: "" })).toBe("its prefix is not 1 to 32 letters and digits");
+    expect(refusalOf({ id: "a-b", serial: "" })).toBe("its prefix is not 1 to 32 letters and digits");
   });
 
   it("takes for the prefix what the length of the codes counts in, because the key types it", () => {
@@ -122,13 +119,13 @@ describe("a plain PSKC (RFC 6030)", () => {
       { prefix: "8100000001", digits: 6 },
     ]);
     for (const id of ["ubhe12345678", "1"]) {
-      expect(reasonOf({ id, parameters: parameters(9) })).toBe("its digits must be 6, 7 or 8");
+      expect(refusalOf({ id, parameters: parameters(9) })).toBe("its digits must be 6, 7 or 8");
     }
   });
 
   it("is read with any prefix of its namespace", () => {
     const text = container(keyPackage()).replace(/<(\/?)(?=[A-Z])/g, "<$1pskc:");
-    expect(read(text.replace("xmlns=", "xmlns:pskc=")).keys).toHaveLength(1);
+    expect(itemsOf(read(text.replace("xmlns=", "xmlns:pskc=")))).toHaveLength(1);
   });
 
   it.each([
@@ -200,7 +197,7 @@ describe("a plain PSKC (RFC 6030)", () => {
       mode => [{ rest: `<Policy><PINPolicy PINUsageMode="${mode}"/></Policy>` }, "its OTPs depend on a PIN"] as const,
     ),
   ] as const)("refuses a key that it cannot take, and says why (%#)", (parts, reason) => {
-    expect(reasonOf(parts)).toEqual(reason);
+    expect(refusalOf(parts)).toEqual(reason);
   });
 
   it("gives the time in which a key may be used, in UTC where no zone is given", () => {
@@ -217,19 +214,18 @@ describe("a plain PSKC (RFC 6030)", () => {
       expect(keysOf({ algorithm: totp, data: drift(String(steps)) })).toMatchObject([{ drift: steps }]);
     }
     for (const text of ["", "soon", "10001"]) {
-      expect(reasonOf({ algorithm: totp, data: drift(text) })).toMatch(/^its clock drift must be a whole number/);
+      expect(refusalOf({ algorithm: totp, data: drift(text) })).toMatch(/^its clock drift must be a whole number/);
     }
   });
 
   it("limits a key by the time in which its device may be used too", () => {
     const text = container(keyPackage({ rest: "<Policy><ExpiryDate>2037-12-31T00:00:00Z</ExpiryDate></Policy>" }));
     const withDevice = (dates: string) => read(text.replace("</DeviceInfo>", `${dates}</DeviceInfo>`));
-    expect(
-      withDevice("<StartDate>2032-01-01T00:00:00Z</StartDate><ExpiryDate>2035-01-01T00:00:00Z</ExpiryDate>").keys,
-    ).toMatchObject([{ validFrom: "2032-01-01T00:00:00.000Z", validUntil: "2035-01-01T00:00:00.000Z" }]);
-    expect(withDevice("<ExpiryDate>2030-01-01T00:00:00Z</ExpiryDate>").refused).toMatchObject([
-      { reason: "it has expired" },
+    const dates = "<StartDate>2032-01-01T00:00:00Z</StartDate><ExpiryDate>2035-01-01T00:00:00Z</ExpiryDate>";
+    expect(itemsOf(withDevice(dates))).toMatchObject([
+      { validFrom: "2032-01-01T00:00:00.000Z", validUntil: "2035-01-01T00:00:00.000Z" },
     ]);
+    expect(reasonOf(withDevice("<ExpiryDate>2030-01-01T00:00:00Z</ExpiryDate>"))).toBe("it has expired");
   });
 
   it("reads base64 with character references, as programs write line ends", () => {
@@ -240,7 +236,7 @@ describe("a plain PSKC (RFC 6030)", () => {
   it("names the line of each key with any line ends", () => {
     const text = container([{ serial: "1" }, { serial: "2" }, { serial: "3" }].map(keyPackage).join("\n\n"));
     for (const end of ["\n", "\r\n", "\r"]) {
-      expect(read(text.replaceAll("\n", end)).keys.map(({ line }) => line)).toEqual([3, 9, 15]);
+      expect(read(text.replaceAll("\n", end)).map(({ line }) => line)).toEqual([3, 9, 15]);
     }
   });
 });
@@ -267,11 +263,7 @@ describe("a PSKC under a pre-shared key (RFC 6030 section 6)", () => {
         macMethod(method, `<MACKey>${encryptedValue(figure6.macKey)}</MACKey>`) +
         keyPackage({ serial: "12345678", data: secretOf(value, mac) }),
     );
-  const refusal = (text: string, key?: Uint8Array) => {
-    const { keys, refused } = read(text, key);
-    expect(keys).toEqual([]);
-    return refused[0]?.reason;
-  };
+  const refusal = (text: string, key?: Uint8Array) => reasonOf(read(text, key));
 
   it("names an algorithm that is not supported, whether or not the file has a check of integrity", () => {
     const keyWrap = (text: string) => text.replaceAll(aesCbc(128), "http://www.w3.org/2001/04/xmlenc#kw-aes128");
@@ -288,7 +280,9 @@ describe("a PSKC under a pre-shared key (RFC 6030 section 6)", () => {
   });
 
   it("gives the secret: RFC 6030 figure 6", () => {
-    expect(read(text6(), figure6.key).keys).toMatchObject([{ prefix: "12345678", secret: new Uint8Array(rfcSecret) }]);
+    expect(itemsOf(read(text6(), figure6.key))).toMatchObject([
+      { prefix: "12345678", secret: new Uint8Array(rfcSecret) },
+    ]);
   });
 
   it.each([
@@ -305,7 +299,7 @@ describe("a PSKC under a pre-shared key (RFC 6030 section 6)", () => {
     const text = container(
       preShared + macMethod(method) + keyPackage({ data: secretOf(value.toString("base64"), mac, bits) }),
     );
-    expect(read(text, key).keys).toMatchObject([{ secret: new Uint8Array(rfcSecret) }]);
+    expect(itemsOf(read(text, key))).toMatchObject([{ secret: new Uint8Array(rfcSecret) }]);
   });
 
   it("is refused without that key, with another, or with one of another length", () => {
@@ -346,12 +340,12 @@ describe("a PSKC under a pre-shared key (RFC 6030 section 6)", () => {
       ["8 bytes in network order", Buffer.from("00000000000004b0", "hex")],
       ["4 bytes in network order", Buffer.from("000004b0", "hex")],
     ])("reads the counter from %s", (_, bytes) => {
-      expect(read(textOf(hotp, member("Counter", bytes)), key).keys).toMatchObject([{ counter: 1200 }]);
+      expect(itemsOf(read(textOf(hotp, member("Counter", bytes)), key))).toMatchObject([{ counter: 1200 }]);
     });
 
     it("reads the time step", () => {
       for (const bytes of [Buffer.from("60"), Buffer.from("3c", "hex")]) {
-        expect(read(textOf(totp, member("TimeInterval", bytes)), key).keys).toMatchObject([{ period: 60 }]);
+        expect(itemsOf(read(textOf(totp, member("TimeInterval", bytes)), key))).toMatchObject([{ period: 60 }]);
       }
     });
 
@@ -379,10 +373,8 @@ describe("a PSKC under a passphrase (RFC 6030 section 6.2)", () => {
   const readWith = (passphrase: string | undefined, text = passphrasePskc()) => readPskc(text, { now, passphrase });
 
   it("gives the secret: RFC 6030 figure 7", () => {
-    expect(readWith("qwerty")).toMatchObject({
-      keys: [{ prefix: "987654321", kind: "hotp", digits: 8, secret: new Uint8Array(rfcSecret) }],
-      refused: [],
-    });
+    const secret = new Uint8Array(rfcSecret);
+    expect(readWith("qwerty")).toMatchObject([{ item: { prefix: "987654321", kind: "hotp", digits: 8, secret } }]);
   });
 
   it.each([
@@ -407,9 +399,8 @@ describe("a PSKC under a passphrase (RFC 6030 section 6.2)", () => {
       "its key is derived from the passphrase by an algorithm that is not supported",
     ],
   ])("is refused with the passphrase %j and the parameters %j", (passphrase, parameters, reason) => {
-    const { keys, refused } = readWith(passphrase, passphrasePskc(parameters as Record<string, string>));
-    expect(keys).toEqual([]);
-    expect(refused).toEqual([{ line: expect.any(Number), reason: expect.stringMatching(reason) }]);
+    const read = readWith(passphrase, passphrasePskc(parameters as Record<string, string>));
+    expect(read).toEqual([{ line: expect.any(Number), reason: expect.stringMatching(reason) }]);
   });
 
   it("derives its key with the named hash function, number of iterations and length", () => {
@@ -429,22 +420,19 @@ describe("a PSKC under a passphrase (RFC 6030 section 6.2)", () => {
       .replace("2GTTnLwM3I4e5IO5FkufoOEiOhNj91fhKRQBtBJYluUDsPOLTfUvoU2dStyOwYZx", sealed(macKey))
       .replace("oTvo+S22nsmS2Z/RtcoF8Hfh+jzMe0RkiafpoDpnoZTjPYZu6V+A4aEn032yCr4f", sealed(secret))
       .replace("LP6xMvjtypbfT9PdkJhBZ+D6O4w=", mac);
-    expect(readWith("qwerty", text).keys).toMatchObject([{ secret: new Uint8Array(secret) }]);
+    expect(itemsOf(readWith("qwerty", text))).toMatchObject([{ secret: new Uint8Array(secret) }]);
   });
 });
 
 describe("a PSKC of a draft before RFC 6030", () => {
   it("is refused, one line for each device", () => {
     const reason = expect.stringMatching("a draft before RFC 6030");
-    expect(read(container("<Device>\n<Key/></Device>\n<Device/>"))).toEqual({
-      keys: [],
-      refused: [
-        { line: 3, reason },
-        { line: 5, reason },
-      ],
-    });
+    expect(read(container("<Device>\n<Key/></Device>\n<Device/>"))).toEqual([
+      { line: 3, reason },
+      { line: 5, reason },
+    ]);
     const attributes = keyPackage().replace(/Id="[^"]*" Algorithm=/, 'KeyId="1" KeyAlgorithm=');
-    expect(read(container(attributes)).refused).toEqual([{ line: 3, reason }]);
+    expect(read(container(attributes))).toEqual([{ line: 3, reason }]);
   });
 });
 
@@ -471,13 +459,11 @@ describe("a file that is no PSKC", () => {
     [container(`${"<a>".repeat(100)}${"</a>".repeat(100)}`), 1, /well-formed/],
   ])("is refused whole, with a line and without its text (%#)", (text, line, reason) => {
     const reading = read(text);
-    expect(reading.keys).toEqual([]);
-    expect(reading.refused).toEqual([{ line, reason: expect.stringMatching(reason) }]);
+    expect(reading).toEqual([{ line, reason: expect.stringMatching(reason) }]);
     expect(JSON.stringify(reading)).not.toContain("secret,but");
   });
 
-  it("is refused without a key", () => {
-    expect(read(container("")).refused).toEqual([{ line: 1, reason: "the file contains no OTP key" }]);
-    expect(read(container("<KeyPackage/>")).refused).toEqual([{ line: 3, reason: "it contains no key" }]);
+  it("has a refused line for a package without a key", () => {
+    expect(read(container("<KeyPackage/>"))).toEqual([{ line: 3, reason: "it contains no key" }]);
   });
 });
