@@ -1,4 +1,4 @@
-import { plus } from "../../platform/time.ts";
+import { type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import { withPurgeDue } from "../model/next-due.ts";
@@ -7,7 +7,6 @@ import { endWaiting } from "../model/roll-up.ts";
 import { isOnSite } from "../model/security-key.ts";
 import { withDeliveryEnd } from "../model/shipment.ts";
 import { compensateInTurn } from "../recovery/calls-in-turn.ts";
-import { withUnknown } from "../recovery/unknown-order.ts";
 import { leaseRequest } from "../runs/change-request.ts";
 import { isLeasedByAnother, type Run } from "../runs/run.ts";
 import { pollLater, savePoll } from "./save-poll.ts";
@@ -24,7 +23,7 @@ export async function countMissingShipment(loaded: LoadedRequest, run: Run): Pro
   const { now, log } = run;
   const request = loaded.request;
   if (isLeasedByAnother(request.lease, run)) return;
-  const delivery = withUnknown(request.delivery, now());
+  const delivery = withMissing(request.delivery, now());
   const changes = { delivery, errorMessage: "The delivery service does not know the shipment." };
   if (!isGone(delivery, run)) return pollLater(loaded, changes, run);
 
@@ -43,6 +42,12 @@ export async function countMissingShipment(loaded: LoadedRequest, run: Run): Pro
   return savePoll(leased, ending, ended, run);
 }
 
+/** Returns the delivery with one more 404. */
+const withMissing = (delivery: Delivery | undefined, now: Instant): Delivery => ({
+  ...delivery,
+  missing: { count: (delivery?.missing?.count ?? 0) + 1, since: delivery?.missing?.since ?? now },
+});
+
 /** Whether enough 404s were counted, over enough time, for a shipment that was deleted. */
 const isGone = ({ missing }: Delivery, { now, intervals }: ConnectorDeps): boolean =>
   missing !== undefined && missing.count >= 3 && plus(missing.since, intervals.shipmentMissingMs) <= now();
@@ -55,6 +60,6 @@ const isGone = ({ missing }: Delivery, { now, intervals }: ConnectorDeps): boole
 export function countMissingTracked(loaded: LoadedRequest, isCounted: boolean, deps: ConnectorDeps): Promise<void> {
   const { delivery } = loaded.request;
   if (!isCounted) return saveTracked(loaded, delivery, deps);
-  const counted = withUnknown(delivery, deps.now());
+  const counted = withMissing(delivery, deps.now());
   return saveTracked(loaded, isGone(counted, deps) ? withDeliveryEnd(counted, deps.now()) : counted, deps);
 }

@@ -3,7 +3,7 @@ import { Fault, type FaultKind } from "../../platform/fault.ts";
 import type { Stored } from "../../platform/stored.ts";
 import { between, plus, seconds } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { unreconciledFault } from "../faults.ts";
+import { orderingMessage, unreconciledFault } from "../faults.ts";
 import { type Answer, answerOf, type Claim } from "../model/idempotency.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import type { CreatedIds } from "./draft.ts";
@@ -46,11 +46,12 @@ async function readClaim(
   const request = loaded?.request;
   const hasOutcome = request !== undefined && request.state !== "received" && request.neverSent !== true;
   if (hasOutcome) return createdOrThrow(answerOf(request));
-  const { sentAt, isUnanswered } = request?.delivery ?? {};
+  const { sentAt } = request?.delivery ?? {};
   const orderMs = intervals.orderIntentMaxAgeMs + intervals.deliveryCallMs;
   const runsUntil = sentAt === undefined ? plus(claimedAt, intervals.createMs) : plus(sentAt, orderMs);
   const remainingMs = between(now(), runsUntil);
-  const mayBeRunning = isUnanswered !== true && remainingMs > 0;
+  const isUnanswered = sentAt !== undefined && request?.errorMessage !== orderingMessage;
+  const mayBeRunning = !isUnanswered && remainingMs > 0;
   // Most calls end within seconds, so the wait begins short and doubles. A call that stopped is known at `runsUntil`.
   const waitMs = Math.max(minWaitMs, between(claimedAt, now()));
   if (mayBeRunning) throw stillRunning(Math.min(waitMs, remainingMs));

@@ -90,9 +90,8 @@ export async function orderShipment(
 }
 
 /**
- * Schedules the reconciliation of an order that may exist: it is neither repeated nor compensated. Records it also in a
- * request that the job has written meanwhile: without it, the job would take the intent for one that a crash left, and
- * end the request after an hour (C6). Returns the fault for the caller.
+ * Schedules the reconciliation of an order that may exist: it is neither repeated nor compensated (C6). A shipment that
+ * the job has linked meanwhile stays linked. Returns the fault for the caller.
  */
 async function leaveForReconciliation(
   loaded: LoadedRequest,
@@ -107,11 +106,10 @@ async function leaveForReconciliation(
     cause instanceof PeerFailure && Math.floor((cause.status ?? 0) / 100) === 3 ? cause.detail : undefined;
   deps.log.error("delivery_unanswered", { credentialRequestId: id, ...(redirect && { redirect }), error: cause });
   const errorMessage = [unconfirmedMessage, ...(redirect ? [`DELIVERY_API_BASE_URL: ${redirect}`] : [])].join(" ");
-  const markUnconfirmed = ({ request }: LoadedRequest): Changes | undefined => {
-    if (request.delivery?.sentAt !== sentAt || !isUnconfirmed(request)) return undefined;
-    const left = { ...request, delivery: { ...request.delivery, isUnanswered: true } };
-    return { request: request.state === "received" ? { ...left, due, errorMessage } : left };
-  };
+  const markUnconfirmed = ({ request }: LoadedRequest): Changes | undefined =>
+    request.delivery?.sentAt === sentAt && request.state === "received"
+      ? { request: { ...request, due, errorMessage } }
+      : undefined;
   const written = await toResult(saveChanges(loaded, markUnconfirmed, deps));
   if ("error" in written) deps.log.error("reconcile_not_scheduled", { credentialRequestId: id, error: written.error });
   return unreconciledFault("internal", id, { cause });

@@ -72,8 +72,6 @@ const deliverySchema = z.lazy(() =>
   z.object({
     /** The order intent, written before the delivery service is called: from then on the order may exist (C6). */
     sentAt: storedInstant.exactOptional(),
-    /** Whether the delivery service was called and did not answer. If unset, the create may have stopped before. */
-    isUnanswered: isSet.exactOptional(),
     /** The shipment at the delivery service, and what the service has reported of it. */
     shipment: z
       .object({
@@ -92,10 +90,7 @@ const deliverySchema = z.lazy(() =>
       .exactOptional(),
     /** Shipments that were linked tentatively and belong to other requests. They are not linked again. */
     rejectedShipmentIds: z.array(text).exactOptional(),
-    /**
-     * How often the delivery service did not know the shipment, and since when: polls that got 404 with its own error
-     * object, or look-ups of an order without an id whose list was complete.
-     */
+    /** How often polls of the shipment got 404 with the delivery service's own error object, and since when. */
     missing: z.object({ count, since: storedInstant }).exactOptional(),
   }),
 );

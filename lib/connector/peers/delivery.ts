@@ -21,11 +21,6 @@ interface DeliveryOptions extends PeerTools {
 /** The delivery service, as `connectDelivery` returns it. */
 export type DeliveryService = ReturnType<typeof connectDelivery>;
 
-interface FoundShipments {
-  readonly shipments: readonly DeliveryShipment[];
-  readonly isComplete: boolean;
-}
-
 /** A look-up reads at most 1,000 shipments: a caller may use one reference for all its orders. */
 const pageSize = 10;
 const maxPages = 100;
@@ -76,13 +71,11 @@ export function connectDelivery({ token, baseUrl, signJwksUrl, transportJwksUrl,
 
     /**
      * Finds the readable shipments with the reference, each once, without the responses of their security keys. In a
-     * list that is newest first, it need not find those requested at `since` or before. `isComplete`: the list shows
-     * that there are no others, because it has as many as its `total_count` and each is readable.
-     * Returns `cannot_tell` if the service has no such search or too many results. Fails if it found none and some
-     * shipments were not readable.
+     * list that is newest first, it need not find those requested at `since` or before. Returns none if the service has
+     * no such search or too many results. Fails if it found none and some shipments were not readable.
      */
     findByReference: (reference: string, since: Instant) =>
-      search(undefined, async ({ get }): Promise<FoundShipments | "cannot_tell"> => {
+      search(undefined, async ({ get }): Promise<readonly DeliveryShipment[]> => {
         const operation = "find shipments";
         // A shipment that is created meanwhile moves others to the next page, where they appear again.
         const found = new Map<string, DeliveryShipment>();
@@ -97,7 +90,7 @@ export function connectDelivery({ token, baseUrl, signJwksUrl, transportJwksUrl,
             offset: String(seen),
           });
           const listed = await get(operation, `${shipments}?${query}`, shipmentList).catch(unsupported);
-          if (listed === "cannot_tell") return listed;
+          if (listed === undefined) return [];
           for (const each of listed.shipments) {
             hasUnreadable ||= each === undefined;
             // A service that ignores an unknown search field would list all shipments.
@@ -105,16 +98,12 @@ export function connectDelivery({ token, baseUrl, signJwksUrl, transportJwksUrl,
               found.set(each.shipmentId, withoutResponses(each));
           }
           seen += listed.shipments.length;
-          const { total_count: total } = listed;
-          const hasMore = listed.shipments.length > 0 && seen < (total ?? seen);
-          const isLast = isLastPage(listed.shipments);
-          if (hasMore && !isLast) continue;
-          const isWhole = isLast || (total !== undefined && seen >= total);
-          if (found.size > 0 || !hasUnreadable)
-            return { shipments: [...found.values()], isComplete: isWhole && !hasUnreadable };
+          const hasMore = listed.shipments.length > 0 && seen < (listed.total_count ?? seen);
+          if (!isLastPage(listed.shipments) && hasMore) continue;
+          if (found.size > 0 || !hasUnreadable) return [...found.values()];
           throw new PeerFailure(access.peer, operation, "unanswered", { detail: "A shipment cannot be read." });
         }
-        return "cannot_tell";
+        return [];
       }),
 
     /** Fails as `missing` if the shipment does not exist, and as `refused` (409) if it is too late. */
@@ -154,7 +143,7 @@ function endsBefore(since: Instant): (page: readonly (DeliveryShipment | undefin
 }
 
 /** Handles the status codes by which the service says that it has no such search. */
-function unsupported(error: unknown): "cannot_tell" {
-  if (error instanceof PeerFailure && [404, 405, 501].includes(error.status ?? 0)) return "cannot_tell";
+function unsupported(error: unknown): undefined {
+  if (error instanceof PeerFailure && [404, 405, 501].includes(error.status ?? 0)) return undefined;
   throw error;
 }

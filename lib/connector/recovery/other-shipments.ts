@@ -2,7 +2,7 @@ import { PeerFailure } from "../../platform/peer-failure.ts";
 import { days, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { deliveryService } from "../model/peer-names.ts";
-import type { CredentialRequest, Delivery, Shipment } from "../model/request.ts";
+import type { CredentialRequest, Shipment } from "../model/request.ts";
 import { deliveryStateOf } from "../model/shipment.ts";
 import { logAndContinue } from "../runs/queue.ts";
 import { callInTurn, notCalled, type Run } from "../runs/run.ts";
@@ -14,16 +14,11 @@ const maxAgesMs = [days(7), days(30)];
 /** The maximum number of requests that are read for each age and state, oldest first. */
 const maxRead = 50;
 
-type AnsweredRequest = CredentialRequest & { readonly delivery: Delivery & { readonly shipment: Shipment } };
-
 /**
- * Yields recent requests whose shipment the delivery service has answered for: the first answer sets `stateId`.
+ * Yields the recent shipments that the delivery service has answered for: the first answer sets `stateId`.
  * @param except the ids of requests that are left out
  */
-export async function* answeredShipments(
-  except: Iterable<string>,
-  deps: ConnectorDeps,
-): AsyncIterable<AnsweredRequest> {
+async function* answeredShipments(except: Iterable<string>, deps: ConnectorDeps): AsyncIterable<Shipment> {
   const seen = new Set(except);
   for (const maxAgeMs of maxAgesMs) {
     const after = plus(deps.now(), -maxAgeMs);
@@ -31,11 +26,9 @@ export async function* answeredShipments(
       for (const { requestId } of await deps.requests.entries({ state }, { after, top: maxRead })) {
         if (seen.has(requestId)) continue;
         seen.add(requestId);
-        const request = await requestOf(requestId, deps);
-        const shipment = request?.delivery?.shipment;
+        const shipment = (await requestOf(requestId, deps))?.delivery?.shipment;
         const isKnown = shipment?.stateId !== undefined && deliveryStateOf(shipment) !== "unknown";
-        if (request !== undefined && isKnown && shipment.tentative !== true)
-          yield { ...request, delivery: { ...request.delivery, shipment } };
+        if (isKnown && shipment.tentative !== true) yield shipment;
       }
     }
   }
@@ -71,8 +64,8 @@ type ProbeResult = "knows_others" | "knows_none" | "unauthorized" | "undecided";
 export async function probeOtherShipments(missing: ReadonlyMap<string, unknown>, run: Run): Promise<ProbeResult> {
   let calls = 0;
   let doubtful = 0;
-  for await (const { delivery } of answeredShipments(missing.keys(), run)) {
-    const read = await callInTurn(deliveryService, run, () => run.delivery.getShipment(delivery.shipment.id));
+  for await (const { id } of answeredShipments(missing.keys(), run)) {
+    const read = await callInTurn(deliveryService, run, () => run.delivery.getShipment(id));
     if (read === notCalled) return "undecided";
     if (!(read instanceof PeerFailure)) return "knows_others";
     if (read.kind === "unauthorized") return "unauthorized";

@@ -12,7 +12,7 @@ import { callLeased, leaseRequest } from "../runs/change-request.ts";
 import { isLeasedByAnother, notCalled, type Run } from "../runs/run.ts";
 import { compensateInTurn, mustDeferKeys } from "./calls-in-turn.ts";
 import { endUnconfirmed, failedRequest } from "./fail-request.ts";
-import { canFindOthers, findByReference, findCandidates, isNeverOrdered, withUnknown } from "./unknown-order.ts";
+import { findByReference, findCandidates } from "./unknown-order.ts";
 
 /**
  * Reconciles a request whose create handler stopped. Without an order intent, the request is compensated and ends
@@ -73,8 +73,7 @@ const leastLookUps = 10;
 
 /**
  * Links the shipment that a look-up has found, or postpones the next look-up. Ends the request if `reconcileForMs` has
- * passed without a shipment, or if the create handler may have stopped before its call and the delivery service does
- * not know the order.
+ * passed without a shipment.
  */
 async function judgeLookUp(
   leased: LoadedRequest,
@@ -84,13 +83,12 @@ async function judgeLookUp(
 ): Promise<void> {
   const { requests, now, intervals, log } = run;
   const { errorMessage, lease, ...request } = leased.request;
-  const [listed, failure] = found instanceof PeerFailure ? [undefined, found] : [found, undefined];
+  const [listed, failure] = found instanceof PeerFailure ? [[], found] : [found, undefined];
   if (failure !== undefined) log.warn("look_up_failed", { error: failure });
-  const { candidates, isContested, isUnknown } = await findCandidates(leased, listed, sentAt, run);
+  const { candidates, isContested } = await findCandidates(leased, listed, sentAt, run);
   const [shipment] = candidates;
   if (candidates.length === 1 && shipment !== undefined) {
-    const { missing, ...sent } = request.delivery ?? {};
-    const delivery = { ...sent, shipment: { id: shipment.shipmentId, tentative: true } };
+    const delivery = { ...request.delivery, shipment: { id: shipment.shipmentId, tentative: true } };
     const due = { queue: "poll", at: now(), peer: deliveryService } as const;
     const started = { ...request, state: startRequest(request.state), delivery, attempts: 0, due };
     const linked = await requests.save(leased, { request: started, keys: withPollDue(leased.keys, run) });
@@ -98,16 +96,13 @@ async function judgeLookUp(
     if (linked !== undefined) log.info("shipment_linked", { shipmentId: shipment.shipmentId });
     return;
   }
-  const delivery = isUnknown ? withUnknown(request.delivery, now()) : request.delivery;
   const isKnown = failure === undefined || request.attempts >= leastLookUps;
-  const isTooLate = between(sentAt, now()) > intervals.reconcileForMs && isKnown && !isContested;
-  if (isTooLate || (isUnknown && isNeverOrdered(delivery, now()) && (await canFindOthers(leased, run)))) {
+  if (between(sentAt, now()) > intervals.reconcileForMs && isKnown && !isContested) {
     log.error("shipment_not_found", { candidates: candidates.length });
     return failUnconfirmed(leased, run);
   }
-  const counted = { ...leased, request: { ...leased.request, ...(delivery && { delivery }) } };
   const isCrashed = errorMessage === undefined || errorMessage === orderingMessage;
-  await reconcileLater(counted, isCrashed ? unconfirmedMessage : errorMessage, run, failure?.retryAfterSeconds);
+  await reconcileLater(leased, isCrashed ? unconfirmedMessage : errorMessage, run, failure?.retryAfterSeconds);
 }
 
 /** Compensates a request whose shipment was never found, and ends it, but for authenticators with a response. */
