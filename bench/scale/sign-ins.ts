@@ -11,6 +11,7 @@ import { authTables } from "../../lib/auth/tables.table.ts";
 import { parseUsername } from "../../lib/auth/users/username.ts";
 import { openTables } from "../../lib/platform/azure/tables.ts";
 import { createLog } from "../../lib/platform/log.ts";
+import { readSettings } from "../../lib/platform/settings/read-settings.ts";
 import { hours, instant, plus } from "../../lib/platform/time.ts";
 import type { Snapshot } from "./clone.ts";
 import type { MeterReport } from "./meter.ts";
@@ -81,7 +82,7 @@ export async function runSignIns(
     deviceTokens: createDeviceTokens(pepper, "device tokens"),
     changeTokens: createDeviceTokens(pepper, "password change tokens"),
     keyedHash: createKeyedHash(pepper),
-    rules: toAuthRules(authSettings.parse({})),
+    rules: toAuthRules(readSettings(authSettings, {})),
     log,
     now,
     random,

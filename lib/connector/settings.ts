@@ -1,9 +1,10 @@
-import * as z from "zod";
+import type { Problem } from "../platform/fault.ts";
 import { version } from "../platform/settings/deployment-settings.ts";
+import { type SettingValues, settingsSchema } from "../platform/settings/read-settings.ts";
 import { isAddress, setting } from "../platform/settings/setting.ts";
 import { days, hours, seconds } from "../platform/time.ts";
 import { eventSettings } from "./event-settings.ts";
-import { idpId } from "./idp/kind.ts";
+import { idpIdReason, isIdpId } from "./idp/kind.ts";
 import { idpKinds, idpVariableSettings } from "./idp/kinds.ts";
 import { isHostEntry, vendorHosts } from "./idp/secret-hosts.ts";
 import { fixedIntervals, type Intervals } from "./model/intervals.ts";
@@ -16,75 +17,80 @@ const hourly = "0 0 * * * *";
 
 /** Returns the schema of a text that PIN emails contain. */
 const mailText = (description: string) =>
-  setting.text(description).regex(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]{1,200}$/u, {
-    error: "must be one line of 1 to 200 characters without control characters",
-  });
+  setting
+    .text(description)
+    .refine(
+      text => /^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]{1,200}$/u.test(text),
+      "must be one line of 1 to 200 characters without control characters",
+    );
 
 /** Whether the SDK of the mail service accepts the connection string: its own error would not name the setting. */
 const isMailConnection = (text: string): boolean =>
   isAddress(/^endpoint=([^;]+);accesskey=[^;]+$/i.exec(text)?.[1] ?? "");
 
 /** The settings of the connector. */
-export const connectorSettings = z
-  .object({
+export const connectorSettings = settingsSchema(
+  {
     FIDO_CONNECTOR_VERSION: setting
       .text(
         "Version in the status; by default the package's. Set it if callers of the status expect a version of yours.",
       )
-      .prefault(version),
+      .withDefault(version),
     CLOUD_TABLES_SHIPMENTS_TABLE_NAME: setting
       .text(
         "Name of the table of shipments. Set it before the first deployment only, if your rules name tables: after a change, shipments of the former table have no link to their requests: version 1 answers 404 for them, and a look-up may give one to another request.",
       )
-      .regex(/^[A-Za-z][A-Za-z0-9]{2,62}$/, {
-        error: "must be a table name: 3 to 63 letters and digits, a letter first",
-      })
-      .prefault("fprshipments"),
+      .refine(
+        text => /^[A-Za-z][A-Za-z0-9]{2,62}$/.test(text),
+        "must be a table name: 3 to 63 letters and digits, a letter first",
+      )
+      .withDefault("fprshipments"),
     CRON_PROCESS_SHIPMENT_SCHEDULE: setting
       .schedule(
         "When shipments are polled: six fields, UTC. Set it to run more often if users must get their PINs sooner.",
       )
-      .prefault(hourly),
+      .withDefault(hourly),
     CRON_PROCESS_CREDENTIAL_REQUESTS_SCHEDULE: setting
       .schedule(
         "When credentials are activated and PIN emails are sent: six fields, UTC. Set it to run more often if users must get their PINs sooner.",
       )
-      .prefault(hourly),
+      .withDefault(hourly),
     CRON_DATA_CLEANUP_SCHEDULE: setting
       .schedule("When old requests are deleted: six fields, UTC. Set it to avoid busy hours.")
-      .prefault("0 30 * * * *"),
+      .withDefault("0 30 * * * *"),
     CRON_DATA_CLEANUP_COMPLETED_DAYS: setting
       .integer(
         0,
         36_500,
         "Age in days at which ended requests are deleted; 0 keeps them. Set it to the retention period of your privacy rules.",
       )
-      .prefault("0"),
+      .withDefault("0"),
     REGISTER_KEEP_DAYS: setting
       .integer(
         0,
         36_500,
         "Age in days at which the security keys of ended requests are deleted from the register, counted from the end of the request; 0 keeps none after the clean-up of the request. By default 5 years, the life of a key. Set it to the retention period of your asset register.",
       )
-      .prefault("1825"),
+      .withDefault("1825"),
 
     EMAIL_API_SEND_ENDPOINT: setting.address("Address of the mail service."),
     EMAIL_SENDER_ADDRESS: setting.text("Sender address of PIN emails."),
     EMAIL_CONNECTION_STRING: setting
       .text("Connection string of the mail service. Set it for local runs only.")
-      .refine(isMailConnection, { error: "must be endpoint=<https address>;accesskey=<key>" })
+      .refine(isMailConnection, "must be endpoint=<https address>;accesskey=<key>")
       .optional(),
     PIN_MAIL_DOMAINS: setting
       .list(
         "Comma-separated list of domains to which PIN emails may be sent; empty allows any. Checked at create and before each send. Set it to your own domains, so that no PIN leaves your organization.",
       )
-      .refine(domains => domains.every(domain => /^[^\s:/@]+$/.test(domain)), {
-        error: "must be domains such as example.com, without a scheme and without @",
-      })
-      .prefault(""),
+      .refine(
+        domains => domains.every(domain => /^[^\s:/@]+$/.test(domain)),
+        "must be domains such as example.com, without a scheme and without @",
+      )
+      .withDefault(""),
     PIN_MAIL_LANGUAGE: setting
       .oneOf(pinMailLanguages, "Language of PIN emails. Set it to that of the people who hand out the keys.")
-      .prefault("en"),
+      .withDefault("en"),
     PIN_MAIL_ORGANIZATION: mailText(
       "Organization that PIN emails name as the one that prepared the key. Set it so that recipients know who writes.",
     ).optional(),
@@ -102,13 +108,13 @@ export const connectorSettings = z
       .days(
         "How long the delivery service may take to program ordered security keys. A shipment is refused if a challenge ends before the first poll (`POLL_AFTER_SECONDS`) and these days. By default a weekend: orders are processed on business days. Set it higher if your deliveries are produced later.",
       )
-      .prefault("3"),
+      .withDefault("3"),
     ON_LOSS: setting
       .oneOf(
         lossActions,
         "What is done when the delivery service reports a shipment as lost, beside the alert and the event: `report` does nothing else, `revoke` revokes the active credentials of its keys. Set it to `revoke` if nobody is there to do it at once.",
       )
-      .prefault("report"),
+      .withDefault("report"),
     DELIVERY_JWKS_SIGN_ENDPOINT: setting.address("JWKS of the delivery service with its signing keys."),
     DELIVERY_JWKS_TRANSPORT_ENDPOINT: setting.address(
       "JWKS of the delivery service with the keys to which requests are encrypted.",
@@ -120,21 +126,20 @@ export const connectorSettings = z
       .period(
         "How long a failing activation, revocation or PIN email is retried. Set it higher if an outage of an IdP or of the mail service may last longer.",
       )
-      .prefault("14"),
+      .withDefault("14"),
     ENROLLMENT_SERVICE_API_BASE_URL: setting
       .address("Base URL of the enrollment service. Set it if keys are enrolled on site.")
       .optional(),
 
-    IDP_DEFAULT: idpId
-      .meta({
-        description: "IdP of credentials that name none. Set it to the id of the IdP that most requests are for.",
-      })
-      .prefault(idpKinds[0].type),
+    IDP_DEFAULT: setting
+      .text("IdP of credentials that name none. Set it to the id of the IdP that most requests are for.")
+      .refine(isIdpId, idpIdReason)
+      .withDefault(idpKinds[0].type),
     IDP_ENABLE_MULTI_IDP: setting
       .flag(
         "Read several IdPs from `IDP_CONFIGURATION_PATH`; the settings of single kinds below are then ignored. Set it to true for several IdPs, or for one of kind C.",
       )
-      .prefault("false"),
+      .withDefault("false"),
     IDP_CONFIGURATION_PATH: setting
       .text(
         "YAML file of IdPs: a path, or the address of a blob under `CLOUD_STORAGE_BLOB_ENDPOINT`. Set it together with `IDP_ENABLE_MULTI_IDP`.",
@@ -144,10 +149,11 @@ export const connectorSettings = z
       .list(
         "Comma-separated list of hosts to which client secrets, assertions and access tokens of IdPs may be sent. `*.` at the front is a wildcard for one label; a port other than 443 is part of the entry. Set it if an IdP has a host that is not one of its vendor's.",
       )
-      .refine(hosts => hosts.length > 0 && hosts.every(isHostEntry), {
-        error: "must be hosts in lower case, as graph.microsoft.com, *.example.com or idp.example.com:8443",
-      })
-      .prefault(vendorHosts.join(",")),
+      .refine(
+        hosts => hosts.length > 0 && hosts.every(isHostEntry),
+        "must be hosts in lower case, as graph.microsoft.com, *.example.com or idp.example.com:8443",
+      )
+      .withDefault(vendorHosts.join(",")),
     ...idpVariableSettings,
 
     PIN_MIN_LENGTH: setting
@@ -156,32 +162,33 @@ export const connectorSettings = z
         63,
         "Shortest PIN that a request may ask for, in characters; a shorter one is refused. Set it higher if your policy, or the model of your security keys, requires longer PINs.",
       )
-      .prefault("4"),
+      .withDefault("4"),
     POLL_AFTER_SECONDS: setting
       .seconds(
         "Time from the acceptance of a shipment to its first poll. Set it lower if your delivery service programs security keys within the hour.",
       )
-      .prefault("3600"),
-  })
-  .superRefine((settings, context) => {
-    const [rfpr, enrollment] = [settings.RFPR_API_BASE_URL, settings.ENROLLMENT_SERVICE_API_BASE_URL];
-    if ((rfpr === undefined) !== (enrollment === undefined)) {
-      const [missing, other] =
-        rfpr === undefined
-          ? ["RFPR_API_BASE_URL", "ENROLLMENT_SERVICE_API_BASE_URL"]
-          : ["ENROLLMENT_SERVICE_API_BASE_URL", "RFPR_API_BASE_URL"];
-      const message = `is required if ${other} is set: on-site enrollment needs both`;
-      context.addIssue({ code: "custom", path: [missing], message });
-    }
-    if (settings.EVENT_SINK_TYPES.length > settings.EVENT_SINK_URLS.length)
-      context.addIssue({
-        code: "custom",
-        path: ["EVENT_SINK_TYPES"],
-        message: "must have at most one entry for each URL of EVENT_SINK_URLS",
+      .withDefault("3600"),
+  },
+  settings => {
+    const problems: Problem[] = [];
+    const [rfpr, enrollment] = ["RFPR_API_BASE_URL", "ENROLLMENT_SERVICE_API_BASE_URL"] as const;
+    for (const [path, other] of [
+      [rfpr, enrollment],
+      [enrollment, rfpr],
+    ] as const)
+      if (settings[path] === undefined && other in settings)
+        problems.push({ path, reason: `is required if ${other} is set: on-site enrollment needs both` });
+    const { EVENT_SINK_TYPES: types = [], EVENT_SINK_URLS: urls } = settings;
+    if (urls !== undefined && types.length > urls.length)
+      problems.push({
+        path: "EVENT_SINK_TYPES",
+        reason: "must have at most one entry for each URL of EVENT_SINK_URLS",
       });
-  });
+    return problems;
+  },
+);
 
-export type ConnectorSettings = z.output<typeof connectorSettings>;
+export type ConnectorSettings = SettingValues<(typeof connectorSettings)["shape"]>;
 
 /** @param limits replaces fixed intervals, for tests */
 export function toIntervals(settings: ConnectorSettings, limits: object = {}): Intervals {

@@ -1,5 +1,4 @@
-import * as z from "zod";
-import { defaultTextOf } from "../../lib/platform/settings/read-settings.ts";
+import type { SettingsSchema } from "../../lib/platform/settings/read-settings.ts";
 
 /** The documentation of one setting. */
 interface SettingDescription {
@@ -11,21 +10,10 @@ interface SettingDescription {
 }
 
 /** Returns the documentation of every setting of a schema, in order. */
-export const describeSettings = (schema: z.ZodObject): readonly SettingDescription[] =>
-  Object.entries(schema.shape).map(([name, field]) => ({
+export const describeSettings = ({ shape }: SettingsSchema): readonly SettingDescription[] =>
+  Object.entries(shape).map(([name, { description, defaultText, isOptional = false }]) => ({
     name,
-    description: descriptionOf(field),
-    defaultText: defaultTextOf(field),
-    required: !z.safeParse(field, undefined).success,
+    description,
+    defaultText,
+    required: defaultText === undefined && !isOptional,
   }));
-
-/**
- * Returns the description of a schema or of its inner schema, because `refine` and `transform` create schemas without
- * one.
- */
-function descriptionOf(schema: z.core.$ZodType): string {
-  const { description } = z.globalRegistry.get(schema) ?? {};
-  if (description !== undefined) return description;
-  if (schema instanceof z.ZodPipe) return descriptionOf(schema.def.in);
-  return schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional ? descriptionOf(schema.def.innerType) : "";
-}

@@ -156,4 +156,4 @@ export async function createConnectorStores(
   ]);
 }
 
-const shipmentsDefault = connectorSettings.shape.CLOUD_TABLES_SHIPMENTS_TABLE_NAME.parse(undefined);
+const shipmentsDefault = connectorSettings.shape.CLOUD_TABLES_SHIPMENTS_TABLE_NAME.defaultText ?? "";

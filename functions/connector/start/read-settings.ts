@@ -55,7 +55,7 @@ type IdpFileParser = typeof readIdpFile;
 
 /** Returns whether a file names the IdPs, so that its parser is needed. */
 export const usesIdpFile = (environment: Environment): boolean =>
-  connectorSettings.shape.IDP_ENABLE_MULTI_IDP.safeParse(textOf(environment, "IDP_ENABLE_MULTI_IDP")).data === true;
+  validSettings(connectorSettings, environment, ["IDP_ENABLE_MULTI_IDP"]).IDP_ENABLE_MULTI_IDP === true;
 
 /**
  * Reads the IdPs from the environment, or from the file that it names (C13). Other settings may be invalid: their

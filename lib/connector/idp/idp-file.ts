@@ -1,7 +1,7 @@
 import { type Document, isScalar, LineCounter, parseDocument, visit } from "yaml";
 import type * as z from "zod";
 import type { Problem } from "../../platform/fault.ts";
-import { idpId, idpSecretName, longestIdpFile } from "./kind.ts";
+import { idpIdReason, idpSecretName, isIdpId, longestIdpFile } from "./kind.ts";
 import { type AnyIdpKind, type IdpConfigurations, type IdpSettings, idpKinds } from "./kinds.ts";
 import { secretHostProblems } from "./secret-hosts.ts";
 
@@ -116,8 +116,7 @@ export function readIdpEntry(
   secretHosts: readonly string[],
 ): IdpSettings | readonly Problem[] {
   const path = printableKey(id);
-  const { error } = idpId.safeParse(id);
-  if (error !== undefined) return [{ path, reason: error.issues[0]?.message ?? "is not an id" }];
+  if (!isIdpId(id)) return [{ path, reason: idpIdReason }];
   if (!isRecord(entry)) return [{ path, reason: "must have settings below it" }];
   const kind = kindsByName.get(entry.type);
   if (kind === undefined)

@@ -113,10 +113,11 @@ function isEndpoint(address: string): boolean {
   return url.protocol === "https:" || (url.protocol === "http:" && loopback.has(url.hostname));
 }
 
-/** The id of an IdP, part of a secret's name in Key Vault: at most 127 letters, digits and hyphens. */
-export const idpId = z.string().regex(/^[A-Za-z0-9-]{1,109}$/, {
-  error: "must have 1 to 109 letters, digits and hyphens: it is part of a secret's name",
-});
+/** Whether a text can be the id of an IdP, which is part of a secret's name in Key Vault: at most 127 characters. */
+export const isIdpId = (id: string): boolean => /^[A-Za-z0-9-]{1,109}$/.test(id);
+
+/** The reason why a text is no id of an IdP. */
+export const idpIdReason = "must have 1 to 109 letters, digits and hyphens: it is part of a secret's name";
 
 /** Returns the name of an IdP's secret in Key Vault. */
 export const idpSecretName = (id: string): string => `idp-${id}-client-secret`;

@@ -60,7 +60,7 @@ export const idpVariableSettings: object = Object.fromEntries(
   idpKinds.flatMap(kind =>
     variablesOf(kind).map(({ name, description, defaultText }) => {
       const text = setting.text(`Kind ${kind.letter}: ${description}`);
-      return [name, defaultText === undefined ? text.optional() : text.prefault(defaultText)];
+      return [name, defaultText === undefined ? text.optional() : text.withDefault(defaultText)];
     }),
   ),
 );

@@ -1,6 +1,7 @@
-import * as z from "zod";
+import type { Problem } from "../fault.ts";
 import { trimEnd } from "../text.ts";
 import type { Environment } from "./read-settings.ts";
+import { type Setting, setting } from "./setting.ts";
 
 export const apiNames = ["core", "client", "connector"] as const;
 
@@ -16,22 +17,23 @@ export const enabledApis = (environment: Environment): readonly ApiName[] => {
   return apiNames.filter(api => names.includes(api));
 };
 
-const path = z
-  .string()
-  .transform(text => trimEnd(text.replace(/^\/+/, ""), "/"))
-  .refine(text => /^[A-Za-z0-9._~-]*(\/[A-Za-z0-9._~-]+)*$/.test(text), {
-    error: "must be path segments of letters, digits, . _ ~ -",
-    abort: true,
-  })
-  .refine(text => !text.split("/").some(segment => segment === "." || segment === ".."), {
-    error: "must not have . or .. as a segment: a URL removes it",
-  })
-  .refine(text => !/^(?:admin|runtime)/i.test(text), {
-    error: "must not begin with admin or runtime: the Functions host reserves these routes",
-  });
-
-/** Returns the schema of a path prefix: segments without slashes at the ends, empty for no prefix (G2). */
-export const pathSetting = (description: string) => path.meta({ description });
+/** Returns the setting of a path prefix: segments without slashes at the ends, empty for no prefix (G2). */
+export const pathSetting = (description: string): Setting<string> =>
+  setting
+    .text(description)
+    .transform(text => trimEnd(text.replace(/^\/+/, ""), "/"))
+    .refine(
+      text => /^[A-Za-z0-9._~-]*(\/[A-Za-z0-9._~-]+)*$/.test(text),
+      "must be path segments of letters, digits, . _ ~ -",
+    )
+    .refine(
+      text => !text.split("/").some(segment => segment === "." || segment === ".."),
+      "must not have . or .. as a segment: a URL removes it",
+    )
+    .refine(
+      text => !/^(?:admin|runtime)/i.test(text),
+      "must not begin with admin or runtime: the Functions host reserves these routes",
+    );
 
 const pathNames = { core: "CORE_PATH", client: "CLIENT_PATH", connector: "CONNECTOR_PATH" } as const;
 
@@ -56,14 +58,13 @@ const firstSegments: Readonly<Record<ApiName, readonly string[]>> = {
  * Returns the problems of the paths of served APIs: two that are equal or nested in each other, reported for the later
  * one, and one that begins as routes of another API without a path prefix do. Ignores letter case, as the host does.
  */
-export function pathProblems({
-  SERVICE_APIS = [],
-  ...settings
-}: PathSettings): readonly { readonly name: string; readonly message: string }[] {
-  const paths = apiNames
-    .filter(api => SERVICE_APIS.includes(api))
-    .map(api => ({ api, name: pathNames[api], path: (settings[pathNames[api]] ?? "").toLowerCase() }));
-  const problem = (name: string, message: string) => [{ name, message: `must not ${message}` }];
+export function pathProblems({ SERVICE_APIS = [], ...settings }: PathSettings): readonly Problem[] {
+  const paths = apiNames.flatMap(api => {
+    const name = pathNames[api];
+    const path = settings[name]?.toLowerCase();
+    return path === undefined || !SERVICE_APIS.includes(api) ? [] : [{ api, name, path }];
+  });
+  const problem = (path: string, what: string) => [{ path, reason: `must not ${what}` }];
   const pairs = paths.flatMap((one, index) => paths.map((other, at) => ({ one, other, isLater: index > at })));
   return pairs.flatMap(({ one: { name, path }, other, isLater }) => {
     if (isLater && clash(path, other.path)) return problem(name, `equal, contain or be contained in ${other.name}`);

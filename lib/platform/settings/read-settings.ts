@@ -1,6 +1,5 @@
-import * as z from "zod";
-import type { Problem } from "../fault.ts";
-import { isHttpOnLoopback, splitList } from "./setting.ts";
+import type { Parsed, Problem } from "../fault.ts";
+import { isHttpOnLoopback, type Setting, splitList } from "./setting.ts";
 
 /** Environment variables. An empty or blank value counts as unset. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -20,29 +19,69 @@ export class BadSettings extends Error {
 export const isLocalHost = (environment: Environment): boolean =>
   Boolean(environment.CLOUD_STORAGE_CONNECTION_STRING?.trim());
 
-/**
- * Parses the environment with a schema whose keys are names of variables. Except in local runs, loopback addresses are
- * invalid. Throws BadSettings, which contains no values.
- */
-export function readSettings<T extends z.ZodObject>(schema: T, environment: Environment): z.output<T> {
-  const set = Object.fromEntries(
-    Object.entries(environment).filter(([, value]) => value !== undefined && value.trim() !== ""),
-  );
-  // Settings are parsed once, so compiling the schema would cost more than it saves.
-  const result = schema.safeParse(set, { jitless: true });
-  const issues = result.error?.issues ?? [];
-  const problems = [
-    ...issues.map(issue => ({
-      path: issue.path.join("."),
-      reason: issue.code === "invalid_type" ? missing(issue.path.join("."), schema, environment) : issue.message,
-    })),
-    ...(isLocalHost(environment) ? [] : findLoopbackProblems(schema, environment)),
-  ];
-  if (!result.success || problems.length > 0) throw new BadSettings(problems);
-  return result.data;
+/** The settings of one owner by the names of their variables. */
+type SettingShape = Readonly<Record<string, Setting<unknown>>>;
+
+/** Settings of one owner, and the rules between them. */
+export interface SettingsSchema<S extends SettingShape = SettingShape> {
+  readonly shape: S;
+  /**
+   * Returns the problems that no setting has by itself. The value of a wrong setting is undefined, a setting that is
+   * not set is absent. Problems of settings that are wrong by themselves are left out.
+   */
+  check?(settings: Partial<SettingValues<S>>): readonly Problem[];
 }
 
-function missing(name: string, schema: z.ZodObject, environment: Environment): string {
+type Optional<S> = {
+  [K in keyof S]: S[K] extends Setting<infer T> ? (undefined extends T ? K : never) : never;
+}[keyof S];
+type ValueOf<F> = F extends Setting<infer T> ? T : never;
+
+/** The parsed settings of a schema. */
+export type SettingValues<S> = { [K in Exclude<keyof S, Optional<S>>]: ValueOf<S[K]> } & {
+  [K in Optional<S>]?: ValueOf<S[K]>;
+};
+
+/** Returns the schema. It only infers the type. */
+export const settingsSchema = <S extends SettingShape>(
+  shape: S,
+  check?: (settings: Partial<SettingValues<S>>) => readonly Problem[],
+): SettingsSchema<S> => ({ shape, ...(check && { check }) });
+
+/**
+ * Parses the environment. Except in local runs, loopback addresses are invalid. Throws BadSettings, which contains no
+ * values.
+ */
+export function readSettings<S extends SettingShape>(
+  schema: SettingsSchema<S>,
+  environment: Environment,
+): SettingValues<S> {
+  const values: Record<string, unknown> = {};
+  const problems: Problem[] = [];
+  for (const [name, setting] of Object.entries(schema.shape)) {
+    const read = readSetting(setting, environment[name]);
+    if (read === undefined) {
+      if (!setting.isOptional) problems.push({ path: name, reason: missing(name, schema, environment) });
+      continue;
+    }
+    values[name] = read.ok ? read.value : undefined;
+    if (!read.ok) problems.push({ path: name, reason: read.reason });
+  }
+  const wrong = new Set(problems.map(({ path }) => path));
+  const further = schema.check?.(values as Partial<SettingValues<S>>) ?? [];
+  problems.push(...further.filter(({ path }) => !wrong.has(path)));
+  if (!isLocalHost(environment)) problems.push(...findLoopbackProblems(schema, environment));
+  if (problems.length > 0) throw new BadSettings(problems);
+  return values as SettingValues<S>;
+}
+
+/** Parses the value of a variable, or the default. Returns undefined if there is neither. */
+function readSetting<T>(setting: Setting<T>, value: string | undefined): Parsed<T> | undefined {
+  const text = value?.trim() ? value : setting.defaultText;
+  return text === undefined ? undefined : setting.parse(text);
+}
+
+function missing(name: string, schema: SettingsSchema, environment: Environment): string {
   const misspelt = misspeltSettings([schema], environment).find(({ nearest }) => nearest === name);
   return misspelt === undefined ? "must be set" : `must be set; ${misspelt.setting} is set, but is not a setting`;
 }
@@ -58,7 +97,7 @@ interface MisspeltSetting {
  * refuse the start, because the platform and other programs have variables of their own.
  */
 export function misspeltSettings(
-  schemas: readonly z.ZodObject[],
+  schemas: readonly SettingsSchema[],
   environment: Environment,
 ): readonly MisspeltSetting[] {
   const known = schemas.flatMap(schema => Object.keys(schema.shape));
@@ -76,34 +115,32 @@ export function misspeltSettings(
  */
 const inboundAddresses = ["CLIENT_ALLOWED_ORIGINS"];
 
-const findLoopbackProblems = (schema: z.ZodObject, environment: Environment): readonly Problem[] =>
+const findLoopbackProblems = (schema: SettingsSchema, environment: Environment): readonly Problem[] =>
   Object.keys(schema.shape)
     .filter(name => !inboundAddresses.includes(name) && splitList(environment[name] ?? "").some(isHttpOnLoopback))
     .map(path => ({ path, reason: "must be an https address: http on the loopback is allowed in local runs only" }));
 
 /** Returns those of the named settings whose own value is valid, also if other settings are invalid. */
-export function validSettings<T extends z.ZodObject, Name extends keyof z.output<T> & string>(
-  schema: T,
+export function validSettings<S extends SettingShape, Name extends keyof S & string>(
+  { shape }: SettingsSchema<S>,
   environment: Environment,
   names: readonly Name[],
-): Partial<Pick<z.output<T>, Name>> {
-  const read = names.map(name => {
-    const text = environment[name]?.trim() ? environment[name] : undefined;
-    return [name, z.safeParse(schema.shape[name] as z.ZodType, text)] as const;
+): Partial<Pick<SettingValues<S>, Name & keyof SettingValues<S>>> {
+  const valid = names.flatMap(name => {
+    const read = readSetting(shape[name] as Setting<unknown>, environment[name]);
+    return read?.ok ? [[name, read.value]] : [];
   });
-  const valid = read.flatMap(([name, { data, success }]) => (success && data !== undefined ? [[name, data]] : []));
-  return Object.fromEntries(valid) as Partial<Pick<z.output<T>, Name>>;
+  return Object.fromEntries(valid);
 }
-
-/** Returns the default of a setting as text; undefined if it has none. */
-export const defaultTextOf = (field: z.core.$ZodType): string | undefined =>
-  field instanceof z.ZodPrefault ? String(field.def.defaultValue) : undefined;
 
 /** Returns the text of every setting: the given value, else the default, else an empty text. */
-export function effectiveSettings(schema: z.ZodObject, environment: Environment): Readonly<Record<string, string>> {
-  const textOf = (name: string, field: z.core.$ZodType) => environment[name]?.trim() || (defaultTextOf(field) ?? "");
-  return Object.fromEntries(Object.entries(schema.shape).map(([name, field]) => [name, textOf(name, field)]));
-}
+export const effectiveSettings = (
+  { shape }: SettingsSchema,
+  environment: Environment,
+): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(shape).map(([name, { defaultText = "" }]) => [name, environment[name]?.trim() || defaultText]),
+  );
 
 /**
  * Runs several reads and returns their results. Throws one BadSettings with the problems of all; each setting is

@@ -1,51 +1,100 @@
-import * as z from "zod";
+import { accepted, type Parsed, refused } from "../fault.ts";
 import { trimEnd } from "../text.ts";
 
-// The start of the app creates the schemas of about a hundred settings. Those of one form share a schema, so that each
-// setting only adds its description.
-const text = z.string();
-const flag = z.enum(["true", "false"], { error: "must be true or false" }).transform(value => value === "true");
-const list = text.transform(value => splitList(value));
-const integer = text.transform(value => (/^\d{1,15}$/.test(value) ? Number(value) : Number.NaN));
-const duration = { seconds: numberOf("seconds"), days: numberOf("days") };
+/**
+ * Reads one setting from the text of its environment variable. Not a zod schema: the start of the app creates about a
+ * hundred settings, and their schemas took a twentieth of its CPU time.
+ */
+export interface Setting<T> {
+  readonly description: string;
+  /** Read if the variable is not set. */
+  readonly defaultText?: string;
+  /** Whether the variable may be missing though there is no default. */
+  readonly isOptional?: boolean;
+  parse(text: string): Parsed<T>;
+  /** @param reason the rest of a sentence that begins with the name of the setting */
+  refine(isValid: (value: T) => boolean, reason: string): Setting<T>;
+  transform<U>(convert: (value: T) => U): Setting<U>;
+  withDefault(text: string): Setting<T>;
+  optional(): Setting<T | undefined>;
+}
+
+function define<T>(
+  parse: Setting<T>["parse"],
+  about: Pick<Setting<T>, "description" | "defaultText" | "isOptional">,
+): Setting<T> {
+  const then = <U>(next: (value: T) => Parsed<U>) =>
+    define<U>(text => {
+      const parsed = parse(text);
+      return parsed.ok ? next(parsed.value) : parsed;
+    }, about);
+  return {
+    ...about,
+    parse,
+    refine: (isValid, reason) => then(value => (isValid(value) ? accepted(value) : refused(reason))),
+    transform: convert => then(value => accepted(convert(value))),
+    withDefault: defaultText => define(parse, { ...about, defaultText }),
+    optional: () => define<T | undefined>(parse, { ...about, isOptional: true }),
+  };
+}
+
+const text = (description: string): Setting<string> => define(accepted, { description });
+
+const oneOf = <const T extends string>(values: readonly T[], description: string): Setting<T> =>
+  text(description)
+    .refine(value => values.some(one => one === value), `must be one of ${values.join(", ")}`)
+    .transform(value => value as T);
+
+const duration = (unit: "seconds" | "days", description: string): Setting<number> =>
+  text(description)
+    .refine(value => /^\d{1,9}(\.\d{1,3})?$/.test(value), `must be a number of ${unit}`)
+    .transform(Number);
+
 /** More than 100 years: the text of a time after the year 9999 does not sort. */
 const maxDays = 36_500;
-const days = duration.days.refine(value => value <= maxDays, { error: `must be at most ${maxDays} days` });
-const period = days.refine(value => value > 0, { error: "must be more than 0 days" });
-const address = text
-  .refine(isAddress, { error: "must be an https address (http only on the loopback), without credentials" })
-  .transform(value => trimEnd(value, "/"));
-const schedule = text
-  .refine(isNcrontab, { error: "must be a cron expression of six fields, seconds first" })
-  .transform(value => value.trim().split(/\s+/).join(" "));
 
-/** Schemas of single settings. Each parses the text of an environment variable. */
+const days = (description: string): Setting<number> =>
+  duration("days", description).refine(value => value <= maxDays, `must be at most ${maxDays} days`);
+
+/** Settings by their form. */
 export const setting = {
-  text: (description: string) => text.meta({ description }),
-  oneOf: <const T extends readonly [string, ...string[]]>(values: T, description: string) =>
-    z.enum(values, { error: `must be one of ${values.join(", ")}` }).meta({ description }),
-  flag: (description: string) => flag.meta({ description }),
+  text,
+  oneOf,
+  flag: (description: string): Setting<boolean> =>
+    text(description)
+      .refine(value => value === "true" || value === "false", "must be true or false")
+      .transform(value => value === "true"),
   /** A comma-separated list. Blanks around entries and empty entries are dropped. */
-  list: (description: string) => list.meta({ description }),
-  integer: (min: number, max: number, description: string) =>
-    integer
-      .refine(value => value >= min && value <= max, { error: `must be a whole number from ${min} to ${max}` })
-      .meta({ description }),
+  list: (description: string): Setting<readonly string[]> => text(description).transform(splitList),
+  integer: (min: number, max: number, description: string): Setting<number> =>
+    text(description)
+      .transform(value => (/^\d{1,15}$/.test(value) ? Number(value) : Number.NaN))
+      .refine(value => value >= min && value <= max, `must be a whole number from ${min} to ${max}`),
   /**
    * Seconds or days, also fractions. The parsed value has the same unit; lib/platform/time.ts converts it to
    * milliseconds.
    */
-  seconds: (description: string) => duration.seconds.meta({ description }),
-  days: (description: string) => days.meta({ description }),
+  seconds: (description: string): Setting<number> => duration("seconds", description),
+  days,
   /** Days of a period in which work is tried: with 0, it would end before its first attempt. */
-  period: (description: string) => period.meta({ description }),
+  period: (description: string): Setting<number> =>
+    days(description).refine(value => value > 0, "must be more than 0 days"),
   /**
    * An absolute https URL without credentials or fragment. `readSettings` allows http on the loopback in local runs.
    */
-  address: (description: string) => address.meta({ description }),
+  address: (description: string): Setting<string> =>
+    text(description)
+      .refine(isAddress, "must be an https address (http only on the loopback), without credentials")
+      .transform(value => trimEnd(value, "/")),
   /** A six-field NCRONTAB expression, as the host's timers use. */
-  schedule: (description: string) => schedule.meta({ description }),
+  schedule: (description: string): Setting<string> =>
+    text(description)
+      .refine(isNcrontab, "must be a cron expression of six fields, seconds first")
+      .transform(withSingleBlanks),
 };
+
+/** Returns a cron expression with one blank between its fields. */
+export const withSingleBlanks = (value: string): string => value.trim().split(/\s+/).join(" ");
 
 /** Splits a comma-separated list. Drops blanks around entries, and empty entries. */
 export const splitList = (text: string): readonly string[] =>
@@ -53,10 +102,6 @@ export const splitList = (text: string): readonly string[] =>
     .split(",")
     .map(entry => entry.trim())
     .filter(entry => entry !== "");
-
-function numberOf(unit: "seconds" | "days") {
-  return text.regex(/^\d{1,9}(\.\d{1,3})?$/, { error: `must be a number of ${unit}` }).transform(Number);
-}
 
 /** Returns whether a text is an absolute https URL, or an http URL on the loopback, without credentials or fragment. */
 export function isAddress(text: string): boolean {

@@ -3,7 +3,7 @@ import { client, core } from "../../../functions/auth/routes.ts";
 import { errorBody } from "../../../functions/connector/errors.ts";
 import { connector } from "../../../functions/connector/routes.ts";
 import { deploymentSettings } from "../../../lib/platform/settings/deployment-settings.ts";
-import type { Environment } from "../../../lib/platform/settings/read-settings.ts";
+import { type Environment, validSettings } from "../../../lib/platform/settings/read-settings.ts";
 import { clientTypes } from "./client-types.ts";
 import { openapiDocument } from "./document.ts";
 import { clientExamples } from "./examples/client.ts";
@@ -13,8 +13,9 @@ import { clientText, connectorText, coreText } from "./texts.ts";
 
 /** Returns every OpenAPI document by its file, with the paths where the environment's settings place them (decision G2). */
 export function openapiFiles(environment: Environment) {
-  const prefix = (name: "CORE_PATH" | "CLIENT_PATH" | "CONNECTOR_PATH") =>
-    deploymentSettings.shape[name].parse(environment[name]);
+  const names = ["CORE_PATH", "CLIENT_PATH", "CONNECTOR_PATH"] as const;
+  const paths = validSettings(deploymentSettings, environment, names);
+  const prefix = (name: (typeof names)[number]) => paths[name] ?? "";
   return {
     "docs/openapi/core.json": openapiDocument(core, {
       prefix: prefix("CORE_PATH"),

@@ -1,10 +1,9 @@
 import { expect, it } from "vitest";
-import * as z from "zod";
 import { connectorSettings } from "../../../lib/connector/settings.ts";
-import { BadSettings, readSettings } from "../../../lib/platform/settings/read-settings.ts";
+import { BadSettings, readSettings, settingsSchema } from "../../../lib/platform/settings/read-settings.ts";
 
 const { EVENT_SINK_URLS, EVENT_SINK_TYPES, EVENT_RETRY_HOURS, EVENT_SINK_ALLOW_PRIVATE } = connectorSettings.shape;
-const schema = z.object({
+const schema = settingsSchema({
   EVENT_SINK_URLS,
   EVENT_SINK_TYPES,
   EVENT_RETRY_HOURS,

@@ -4,7 +4,7 @@ import { connectorSettings, toIntervals } from "../../../lib/connector/settings.
 import { validSettings } from "../../../lib/platform/settings/read-settings.ts";
 import { days, hours, minutes, seconds } from "../../../lib/platform/time.ts";
 
-const settings = validSettings(connectorSettings, {}, connectorSettings.keyof().options) as Parameters<
+const settings = validSettings(connectorSettings, {}, Object.keys(connectorSettings.shape) as never) as Parameters<
   typeof toIntervals
 >[0];
 

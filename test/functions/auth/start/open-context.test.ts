@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { openAuthContext } from "../../../../functions/auth/start/open-context.ts";
 import { authSettings } from "../../../../lib/auth/settings.ts";
+import { readSettings } from "../../../../lib/platform/settings/read-settings.ts";
 import { testAuth } from "../../../support/auth/test-auth.ts";
 
 const { deployment } = await testAuth();
@@ -10,7 +11,7 @@ it.each([
   ["one for each of three cores", 3, 3],
   ["at most four, the threads that Node has for them", 16, 4],
 ])("as many hashes are in progress: %s", async (_, cores, expected) => {
-  const { hasher } = openAuthContext({ ...deployment, cores }, authSettings.parse({}));
+  const { hasher } = openAuthContext({ ...deployment, cores }, readSettings(authSettings, {}));
   let slots = 0;
   try {
     for (;;) {

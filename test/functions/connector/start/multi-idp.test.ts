@@ -9,7 +9,7 @@ import { vendorHosts } from "../../../../lib/connector/idp/secret-hosts.ts";
 import { connectorSettings } from "../../../../lib/connector/settings.ts";
 import { openBlobs } from "../../../../lib/platform/azure/blobs.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
-import { BadSettings } from "../../../../lib/platform/settings/read-settings.ts";
+import { BadSettings, readSettings } from "../../../../lib/platform/settings/read-settings.ts";
 import { hours, minutes } from "../../../../lib/platform/time.ts";
 import { readAllSettings } from "../../../../local/deploy/read-all-settings.ts";
 import { idpFile, peerSettings } from "../../../../local/peers/all.ts";
@@ -277,7 +277,7 @@ describe("a deployment whose IdPs are not known at the start", () => {
     const { connector } = await connectorByBlob(all());
     const { requestId } = await connector.order(bodyFor("entra"));
     const away = new Fault("unavailable", "The service is not configured.", { retryAfterSeconds: 10 });
-    const jobs = Object.values(connectorJobs(connectorSettings.parse(environmentOf(peers, connector.storage))));
+    const jobs = Object.values(connectorJobs(readSettings(connectorSettings, environmentOf(peers, connector.storage))));
     expect(jobs.length).toBeGreaterThan(2);
     const context = { ...connector.context, ready: () => Promise.reject(away) };
     connector.advance(hours(1));

@@ -98,6 +98,11 @@ describe("a deployment", () => {
     expect(isInAzure(read({ CLOUD_STORAGE_CONNECTION_STRING: "UseDevelopmentStorage=true" }))).toBe(false);
   });
 
+  it("is a local one also if the key is wrong: no problem of an endpoint hides that of the key", () => {
+    const connection = { CLOUD_STORAGE_CONNECTION_STRING: "AccountName=a", CLOUD_TABLES_ENDPOINT: "" };
+    expect(wrong(connection).map(({ path }) => path)).toEqual(["CLOUD_STORAGE_CONNECTION_STRING"]);
+  });
+
   it("accepts no token unless the settings name which", () => {
     expect(read({})).toMatchObject({ CALLER_AUDIENCES: [], CALLER_ISSUERS: [], CALLER_STATIC_TOKENS: false });
   });

@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import * as z from "zod";
 import {
   BadSettings,
   combineReads,
@@ -7,12 +6,13 @@ import {
   effectiveSettings,
   misspeltSettings,
   readSettings,
+  settingsSchema,
 } from "../../../../lib/platform/settings/read-settings.ts";
-import { setting } from "../../../../lib/platform/settings/setting.ts";
+import { type Setting, setting } from "../../../../lib/platform/settings/setting.ts";
 import { describeSettings } from "../../../../local/generate/describe-settings.ts";
 
-const read = (schema: z.ZodType, value?: string): unknown =>
-  (readSettings(z.object({ IT: schema }), { IT: value }) as { IT: unknown }).IT;
+const read = (it: Setting<unknown>, value?: string): unknown =>
+  (readSettings(settingsSchema({ IT: it }), { IT: value }) as { IT?: unknown }).IT;
 
 const problemsOf = (work: () => unknown) => {
   try {
@@ -27,7 +27,7 @@ const problemsOf = (work: () => unknown) => {
 const noAddress = "must be an https address (http only on the loopback), without credentials";
 
 describe("a single setting", () => {
-  it.each<[string, z.ZodType, string, unknown]>([
+  it.each<[string, Setting<unknown>, string, unknown]>([
     ["text", setting.text(""), " as is ", " as is "],
     ["one of several", setting.oneOf(["a", "b"], ""), "b", "b"],
     ["a flag", setting.flag(""), "true", true],
@@ -48,7 +48,7 @@ describe("a single setting", () => {
     expect(read(schema, words)).toEqual(value);
   });
 
-  it.each<[string, z.ZodType, string, string]>([
+  it.each<[string, Setting<unknown>, string, string]>([
     ["a choice", setting.oneOf(["a", "b"], ""), "A", "must be one of a, b"],
     ["a flag", setting.flag(""), "yes", "must be true or false"],
     ["a number", setting.integer(1, 5, ""), "1.5", "must be a whole number from 1 to 5"],
@@ -70,18 +70,18 @@ describe("a single setting", () => {
   it.each([undefined, "", "  "])("that is %j counts as unset", words => {
     expect(problemsOf(() => read(setting.text(""), words)).problems).toEqual([{ path: "IT", reason: "must be set" }]);
     expect(read(setting.text("").optional(), words)).toBeUndefined();
-    expect(read(setting.seconds("").prefault("2"), words)).toBe(2);
+    expect(read(setting.seconds("").withDefault("2"), words)).toBe(2);
   });
 
   it("accepts http only on the loopback, by the names that the clients of storage and vault accept", () => {
-    const taken = (host: string) => setting.address("").safeParse(`http://${host}`).success;
+    const taken = (host: string) => setting.address("").parse(`http://${host}`).ok;
     for (const host of ["127.0.0.1", "localhost", "127.0.0.1:7071"]) expect(taken(host)).toBe(true);
     for (const host of ["127.0.0.1.example", "10.0.0.1", "localhost.example", "[::1]"]) expect(taken(host)).toBe(false);
   });
 });
 
 describe("a misspelt setting", () => {
-  const schema = z.object({ EMAIL_SENDER_ADDRESS: setting.text(""), PIN_DAYS: setting.days("").optional() });
+  const schema = settingsSchema({ EMAIL_SENDER_ADDRESS: setting.text(""), PIN_DAYS: setting.days("").optional() });
 
   it("is named with the nearest setting, unless it is empty or the name of a setting", () => {
     const environment = { EMAIL_SENDER_ADRESS: "a", email_sender_address: " ", PIN_DAYS: "1", PATH: "/bin" };
@@ -91,7 +91,7 @@ describe("a misspelt setting", () => {
   });
 
   it("is not a setting of one schema that resembles a setting of another one", () => {
-    const other = z.object({ PIN_DAY: setting.days("") });
+    const other = settingsSchema({ PIN_DAY: setting.days("") });
     expect(misspeltSettings([schema, other], { PIN_DAYS: "1", PIN_DAY: "1" })).toEqual([]);
   });
 
@@ -104,8 +104,8 @@ describe("a misspelt setting", () => {
 });
 
 describe("all problems are reported in one message", () => {
-  const storage = z.object({ VAULT: setting.address(""), DAYS: setting.days("") });
-  const mail = z.object({ SENDER: setting.text(""), WAIT: setting.seconds("").prefault("1") });
+  const storage = settingsSchema({ VAULT: setting.address(""), DAYS: setting.days("") });
+  const mail = settingsSchema({ SENDER: setting.text(""), WAIT: setting.seconds("").withDefault("1") });
   const environment: Environment = { DAYS: "seven secret words", WAIT: "soon" };
 
   it("over one schema and over several", () => {
@@ -119,6 +119,18 @@ describe("all problems are reported in one message", () => {
       "Invalid settings:\n  VAULT: must be set\n  DAYS: must be a number of days\n  SENDER: must be set\n  WAIT: must be a number of seconds",
     );
     expect(bad.problems).toHaveLength(4);
+  });
+
+  it("with those between settings, but none of a setting that is wrong by itself", () => {
+    const schema = settingsSchema(
+      { FROM: setting.days("").optional(), UNTIL: setting.days("").optional(), SENDER: setting.text("").optional() },
+      given => ["FROM", "UNTIL", "SENDER"].map(path => ({ path, reason: path in given ? "is set" : "is not set" })),
+    );
+    expect(problemsOf(() => readSettings(schema, { FROM: "1", UNTIL: "soon" })).problems).toEqual([
+      { path: "UNTIL", reason: "must be a number of days" },
+      { path: "FROM", reason: "is set" },
+      { path: "SENDER", reason: "is not set" },
+    ]);
   });
 
   it("without the values, which may be secrets", () => {
@@ -144,17 +156,15 @@ describe("all problems are reported in one message", () => {
 });
 
 describe("the messages for an administrator", () => {
-  const schema = z
-    .object({
-      NAMES: setting
-        .list("Names.")
-        .refine(names => names.length < 3)
-        .transform(names => new Set(names))
-        .prefault("a"),
-      WAIT: setting.seconds("Wait.").optional(),
-      VAULT: setting.address("Vault."),
-    })
-    .superRefine(() => {});
+  const schema = settingsSchema({
+    NAMES: setting
+      .list("Names.")
+      .refine(names => names.length < 3, "must be two")
+      .transform(names => new Set(names))
+      .withDefault("a"),
+    WAIT: setting.seconds("Wait.").optional(),
+    VAULT: setting.address("Vault."),
+  });
 
   it("is every setting with its default and whether it must be set", () => {
     expect(describeSettings(schema)).toEqual([
