@@ -1,5 +1,6 @@
 import { Fault, type FaultDetails } from "../platform/fault.ts";
 import { PeerFailure } from "../platform/peer-failure.ts";
+import { isUnusable } from "./idp/creation-options.ts";
 import { isNoToken } from "./peers/access-token.ts";
 
 export const internalFault = (cause: unknown): Fault => new Fault("internal", "Internal error.", { cause });
@@ -37,6 +38,28 @@ export function transportKeysFault(error: unknown): Fault {
   if (error instanceof PeerFailure && error.isTransient) return peerFault(error, nothingOrdered);
   return new Fault("internal", "The delivery service's transport keys cannot be read.", { cause: error });
 }
+
+/** Returns the fault of a create for which an IdP returned no creation options. */
+export function idpFault(error: unknown, { id }: { readonly id: string }): Fault {
+  if (!(error instanceof PeerFailure)) return internalFault(error);
+  const peer = `identity provider ${id}`;
+  const detail = error.detail === undefined ? "" : `: ${error.detail}`;
+  // Also if it counts as unanswered, because the IdP did not remove what it had begun.
+  if (isUnusable(error))
+    return new Fault("idp_refused", `The creation options of the ${peer} are not usable${detail}`, { cause: error });
+  if (concernsCredential(error))
+    return new Fault("idp_refused", `The ${peer} refused the credential${detail}`, { cause: error });
+  return peerFault(error, { peer });
+}
+
+/**
+ * Whether an IdP refused this user or this permission. 401 and a missing token concern the connector's own credentials.
+ * A 403 without the IdP's own error code may come from a proxy.
+ */
+const concernsCredential = (failure: PeerFailure): boolean =>
+  failure.kind === "refused" ||
+  failure.kind === "missing" ||
+  (failure.status === 403 && failure.code !== undefined && !isNoToken(failure));
 
 /** Returns the fault of a create whose order the delivery service refused or did not receive. */
 export function orderFault(error: PeerFailure): Fault {

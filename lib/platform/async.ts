@@ -81,3 +81,24 @@ export const toResult = <T>(promise: Promise<T>): Promise<Result<T>> =>
     value => ({ value }),
     (error: unknown) => ({ error }),
   );
+
+/**
+ * Does `work` for each item, at most `concurrency` at once. After a failure it starts no more, waits for the end of the
+ * others and throws the first failure.
+ */
+export async function forEachLimited<T>(
+  items: readonly T[],
+  concurrency: number,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  const failures: unknown[] = [];
+  const left = items.values();
+  const worker = async () => {
+    for (const item of left) {
+      if (failures.length > 0) return;
+      await work(item).catch((error: unknown) => failures.push(error));
+    }
+  };
+  await Promise.all(Array.from({ length: concurrency }, worker));
+  if (failures.length > 0) throw failures[0];
+}

@@ -1,5 +1,4 @@
 import { responseBlobs } from "../../../lib/connector/collect/responses.blob.ts";
-import { shippedChallengeMs } from "../../../lib/connector/create/ask-idps.ts";
 import { claimStore } from "../../../lib/connector/create/claims.table.ts";
 import { noSink, sinkSecretName } from "../../../lib/connector/event-settings.ts";
 import { connectEventSink, type EventSink } from "../../../lib/connector/events/event-sink.ts";
@@ -9,7 +8,7 @@ import { configuredIdps } from "../../../lib/connector/idp/configured-idps.ts";
 import { type IdpDeps, idpSecretName } from "../../../lib/connector/idp/kind.ts";
 import { kindOf } from "../../../lib/connector/idp/kinds.ts";
 import { fetchFromSecretHosts } from "../../../lib/connector/idp/secret-hosts.ts";
-import type { Intervals } from "../../../lib/connector/model/intervals.ts";
+import { type Intervals, shippedChallengeMs } from "../../../lib/connector/model/intervals.ts";
 import { connectDelivery } from "../../../lib/connector/peers/delivery.ts";
 import { peerLimits } from "../../../lib/connector/peers/peer-limits.ts";
 import { connectEnrollment, connectRfpr, type Rfpr } from "../../../lib/connector/peers/rfpr.ts";

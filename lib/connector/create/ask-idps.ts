@@ -1,16 +1,15 @@
-import pLimit from "p-limit";
+import { forEachLimited } from "../../platform/async.ts";
 import { Fault, invalidRequest } from "../../platform/fault.ts";
 import { PeerFailure } from "../../platform/peer-failure.ts";
 import { instant, minutes, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { internalFault, peerFault, tooLateFault } from "../faults.ts";
-import type { Idp } from "../idp/contract.ts";
-import { optionsRequestOf, unusableOptions } from "../idp/creation-options.ts";
-import type { Clock, Intervals } from "../model/intervals.ts";
+import { idpFault, tooLateFault } from "../faults.ts";
+import { type Idp, optionsRequestOf } from "../idp/contract.ts";
+import { isUnusable } from "../idp/creation-options.ts";
+import { type Clock, shippedChallengeMs } from "../model/intervals.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import { isOnSite, type SecurityKey } from "../model/security-key.ts";
 import type { Challenge } from "../model/webauthn.ts";
-import { isNoToken } from "../peers/access-token.ts";
 import type { OptionsResponses } from "../recovery/compensate.ts";
 import { notConfigured } from "./check-request.ts";
 import type { RequestDraft } from "./draft.ts";
@@ -73,38 +72,6 @@ export async function askIdps(
   });
 }
 
-const isUnusable = (error: unknown): error is PeerFailure =>
-  error instanceof PeerFailure && error.code === unusableOptions;
-
-/** Returns the fault of a create for which an IdP returned no creation options. */
-export function idpFault(error: unknown, idp: Pick<Idp, "id">): Fault {
-  if (!(error instanceof PeerFailure)) return internalFault(error);
-  const peer = `identity provider ${idp.id}`;
-  const detail = error.detail === undefined ? "" : `: ${error.detail}`;
-  // Also if it counts as unanswered, because the IdP did not remove what it had begun.
-  if (isUnusable(error))
-    return new Fault("idp_refused", `The creation options of the ${peer} are not usable${detail}`, { cause: error });
-  if (concernsCredential(error))
-    return new Fault("idp_refused", `The ${peer} refused the credential${detail}`, { cause: error });
-  return peerFault(error, { peer });
-}
-
-/**
- * Whether an IdP refused this user or this permission. 401 and a missing token concern the connector's own credentials.
- * A 403 without the IdP's own error code may come from a proxy.
- */
-const concernsCredential = (failure: PeerFailure): boolean =>
-  failure.kind === "refused" ||
-  failure.kind === "missing" ||
-  (failure.status === 403 && failure.code !== undefined && !isNoToken(failure));
-
-/**
- * The time from an order to the first poll that can find its security keys programmed. A challenge that ends earlier is
- * of no use for them: the keys would be shipped, and their credentials never activated (C6).
- */
-export const shippedChallengeMs = ({ shipmentPoll, productionMs }: Pick<Intervals, "shipmentPoll" | "productionMs">) =>
-  shipmentPoll.minMs + productionMs;
-
 /**
  * Returns why a challenge cannot lead to an active credential on a security key, and what to change, as a sentence for
  * the caller; undefined if it can. An authenticator on site only needs a challenge that has not ended: its enrollment
@@ -127,20 +94,4 @@ export function challengeProblem(
     ? "and is over already: compare the clocks"
     : `before a shipped security key can be programmed (${neededUntil})`;
   return `The challenge of the ${peer} ends at ${expiresAt.toISOString()}, ${reason}. ${longerChallengesHint}`;
-}
-
-/**
- * Does `work` for each item, at most `concurrency` at once. After a failure it starts no more, waits for the end of the
- * others and throws the first failure.
- */
-export async function forEachLimited<T>(
-  items: readonly T[],
-  concurrency: number,
-  work: (item: T) => Promise<void>,
-): Promise<void> {
-  const failures: unknown[] = [];
-  await pLimit(concurrency).map(items, async item => {
-    if (failures.length === 0) await work(item).catch((error: unknown) => failures.push(error));
-  });
-  if (failures.length > 0) throw failures[0];
 }

@@ -1,3 +1,4 @@
+import { forEachLimited } from "../../platform/async.ts";
 import { Fault } from "../../platform/fault.ts";
 import { PeerFailure } from "../../platform/peer-failure.ts";
 import { plus } from "../../platform/time.ts";
@@ -10,7 +11,6 @@ import { enrollmentId, isOnSite, itemIndex } from "../model/security-key.ts";
 import { startRequest } from "../model/states.ts";
 import type { EncryptedRequests } from "../peers/exchange-messages.ts";
 import { requireRfpr } from "../peers/rfpr.ts";
-import { forEachLimited } from "./ask-idps.ts";
 import type { CreatedIds } from "./draft.ts";
 
 /** Gets a token for the pre-registration API before any other call. Throws Fault `internal`. */

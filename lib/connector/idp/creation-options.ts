@@ -2,22 +2,8 @@ import * as z from "zod";
 import { omitUndefined } from "../../platform/collections.ts";
 import { PeerFailure } from "../../platform/peer-failure.ts";
 import { hasControlCharacters, withoutHiddenCharacters } from "../../platform/text.ts";
-import type { Credential } from "../model/credential.ts";
 import type { CreationOptions } from "../model/webauthn.ts";
-import type { OptionsRequest } from "./contract.ts";
 import { relyingPartyId } from "./kind.ts";
-
-/** Returns the options request of a credential. Its tag is computed, so that a later look-up has the same. */
-export const optionsRequestOf = (
-  requestId: string,
-  keyId: string,
-  index: number,
-  { userId, relyingPartyId }: Credential,
-): OptionsRequest => ({
-  userId,
-  ...(relyingPartyId && { relyingPartyId }),
-  tag: `${requestId}.${keyId}.${index + 1}`,
-});
 
 /** How a kind of IdP writes binary values. Each schema parses to base64url. */
 interface BinaryForms {
@@ -74,12 +60,12 @@ const algorithm = z.lazy(() => whole(-(2 ** 31), 2 ** 31 - 1));
 const timeout = z.lazy(() => whole(0, 2 ** 32 - 1));
 
 /** A list without entries of types other than `public-key` (WebAuthn Level 3 sections 5.4 and 5.8.3). */
-const publicKeys = <T extends z.ZodType>(entry: T) =>
+const publicKeys = <T extends z.ZodRawShape>(members: T) =>
   z
     .array(z.unknown())
     .max(longestList)
     .transform(entries => entries.filter(isPublicKey))
-    .pipe(z.array(entry));
+    .pipe(z.array(z.object({ type: z.literal("public-key").default("public-key"), ...members })));
 const isPublicKey = (entry: unknown) => {
   const type = (entry as { readonly type?: unknown } | null)?.type;
   return type === undefined || type === "public-key";
@@ -88,17 +74,16 @@ const isPublicKey = (entry: unknown) => {
 /** A member of a known set. Unknown values must be ignored (WebAuthn Level 3 sections 5.4 and 5.4.4). */
 const oneOf = <const T extends readonly string[]>(...values: T) => z.enum(values).optional().catch(undefined);
 
-/** The maximum nesting depth. */
-const maxDepth = 20;
+const absentIfNull = <T extends z.ZodType>(member: T) => member.nullish().transform(value => value ?? undefined);
 
 /**
  * An object whose members are passed to the key maker unchanged, but without OData's annotations, which Microsoft Graph
  * sends at every depth (`@odata.type`, `name@odata.type`).
  */
 const optionMembers = z.lazy(() =>
-  z.record(z.string(), z.unknown()).transform((members, context) => {
+  z.record(z.string(), z.unknown()).transform((members, context): Record<string, unknown> => {
     try {
-      return withoutAnnotations(members, 0) as Record<string, unknown>;
+      return JSON.parse(JSON.stringify(members, (name, value) => (name.includes("@odata.") ? undefined : value)));
     } catch {
       context.addIssue({ code: "custom", message: "is nested too deeply" });
       return z.NEVER;
@@ -106,70 +91,52 @@ const optionMembers = z.lazy(() =>
   }),
 );
 
-function withoutAnnotations(value: unknown, depth: number): unknown {
-  if (depth > maxDepth) throw new RangeError();
-  if (Array.isArray(value)) return value.map(each => withoutAnnotations(each, depth + 1));
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value).flatMap(([name, member]) =>
-      name.includes("@odata.") ? [] : [[name, withoutAnnotations(member, depth + 1)]],
-    ),
-  );
-}
-
 const requirement = () => oneOf("discouraged", "preferred", "required");
-const selection = optionMembers.transform(members => {
-  const { data } = knownSelection.safeParse(members);
-  return omitUndefined({ ...members, ...data });
-});
-const knownSelection = z.lazy(() =>
-  z.object({
-    authenticatorAttachment: oneOf("platform", "cross-platform"),
-    residentKey: requirement(),
-    userVerification: requirement(),
-    requireResidentKey: z
-      .union([z.boolean(), z.enum(["true", "false"]).transform(text => text === "true")])
-      .optional()
-      .catch(undefined),
-  }),
+const selection = z.lazy(() =>
+  optionMembers
+    .pipe(
+      z.looseObject({
+        authenticatorAttachment: oneOf("platform", "cross-platform"),
+        residentKey: requirement(),
+        requireResidentKey: z
+          .union([z.boolean(), z.enum(["true", "false"]).transform(text => text === "true")])
+          .optional()
+          .catch(undefined),
+        userVerification: requirement(),
+      }),
+    )
+    .transform(members => omitUndefined(members)),
 );
 
 /** Returns the schema of creation options of one kind of IdP, the only check before they go to the key maker. */
 export const creationOptionsSchema = ({ binary, userHandle = binary, credentialId = binary }: BinaryForms) =>
   z
     .object({
-      rp: z.object({ id: relyingPartyId, name: name.nullish() }),
-      user: z.object({ id: sized(userHandle, longest.userHandle), name: accountName, displayName: name.nullish() }),
+      rp: z
+        .object({ id: relyingPartyId, name: name.nullish() })
+        .transform(({ id, name }) => ({ id, name: name || id })),
+      user: z
+        .object({ id: sized(userHandle, longest.userHandle), name: accountName, displayName: name.nullish() })
+        .transform(user => ({ ...user, displayName: user.displayName ?? user.name })),
       challenge: sized(binary, longest.challenge),
-      pubKeyCredParams: publicKeys(z.object({ alg: algorithm })).refine(
+      pubKeyCredParams: publicKeys({ alg: algorithm }).refine(
         ({ length }) => length > 0,
         "must have an algorithm of type public-key",
       ),
       // A hint only, so an invalid one is ignored.
-      timeout: timeout.nullish().catch(undefined),
-      excludeCredentials: publicKeys(z.object({ id: sized(credentialId, longest.credentialId) })).nullish(),
-      authenticatorSelection: selection.nullish(),
+      timeout: absentIfNull(timeout).catch(undefined),
+      excludeCredentials: absentIfNull(publicKeys({ id: sized(credentialId, longest.credentialId) })),
+      authenticatorSelection: absentIfNull(selection),
       attestation: oneOf("none", "indirect", "direct", "enterprise"),
-      extensions: optionMembers.nullish(),
+      extensions: absentIfNull(optionMembers),
     })
-    .transform(
-      ({ rp, user, challenge, pubKeyCredParams, excludeCredentials, ...rest }): CreationOptions => ({
-        rp: { id: rp.id, name: rp.name || rp.id },
-        user: { id: user.id, name: user.name, displayName: user.displayName ?? user.name },
-        challenge,
-        pubKeyCredParams: pubKeyCredParams.map(({ alg }) => ({ type: "public-key", alg })),
-        ...(rest.timeout != null && { timeout: rest.timeout }),
-        ...(excludeCredentials && {
-          excludeCredentials: excludeCredentials.map(({ id }) => ({ type: "public-key", id })),
-        }),
-        ...(rest.authenticatorSelection && { authenticatorSelection: rest.authenticatorSelection }),
-        ...(rest.attestation && { attestation: rest.attestation }),
-        ...(rest.extensions && { extensions: rest.extensions }),
-      }),
-    );
+    .transform((options): CreationOptions => omitUndefined(options));
 
-/** The code of a failure that an administrator of the IdP must correct: a repetition does not help. */
-export const unusableOptions = "unusable_options";
+const unusableOptions = "unusable_options";
+
+/** Whether an administrator of the IdP must correct the creation options: a repetition does not help. */
+export const isUnusable = (error: unknown): error is PeerFailure =>
+  error instanceof PeerFailure && error.code === unusableOptions;
 
 const operation = "creation options";
 

@@ -91,3 +91,10 @@ export interface Clock {
   readonly now: Now;
   readonly intervals: Intervals;
 }
+
+/**
+ * The time from an order to the first poll that can find its security keys programmed. A challenge that ends earlier is
+ * of no use for them: the keys would be shipped, and their credentials never activated (C6).
+ */
+export const shippedChallengeMs = ({ shipmentPoll, productionMs }: Pick<Intervals, "shipmentPoll" | "productionMs">) =>
+  shipmentPoll.minMs + productionMs;

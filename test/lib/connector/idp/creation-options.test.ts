@@ -24,6 +24,8 @@ const read = (changes: object = {}) => readCreationOptions(schema, { ...least, .
 const readPing = (changes: object) =>
   readCreationOptions(creationOptionsSchema({ binary: pingBinary }), { ...least, ...changes }, { peer: "IdP main" });
 
+const nestedLists = (depth: number) => JSON.parse("[".repeat(depth) + "]".repeat(depth));
+
 /** The members that a refusal names. */
 function wrongIn(work: () => unknown): string {
   try {
@@ -126,6 +128,7 @@ describe("creation options", () => {
     ["no algorithm", { pubKeyCredParams: [{ type: "public-key", alg: "" }] }, "pubKeyCredParams.0.alg"],
     ["no entry", { pubKeyCredParams: [] }, "pubKeyCredParams"],
     ["entries of unknown types only", { pubKeyCredParams: [{ type: "password", alg: -7 }] }, "pubKeyCredParams"],
+    ["extensions that are nested without an end", { extensions: { nested: nestedLists(50_000) } }, "extensions"],
     ["a relying party without id", { rp: { id: "", name: "Keys" } }, "rp.id"],
     [
       "an excluded credential without bytes",
