@@ -3,13 +3,13 @@ import { PeerFailure } from "../platform/peer-failure.ts";
 import { isUnusable } from "./idp/creation-options.ts";
 import { isNoToken } from "./peers/access-token.ts";
 
-export const internalFault = (cause: unknown): Fault => new Fault("internal", "Internal error.", { cause });
+const internalFault = (cause: unknown): Fault => new Fault("internal", "Internal error.", { cause });
 
 /**
  * Returns the fault of a call that a peer did not answer, or for which it rejected the connector's credentials.
  * @param consequence what no answer means for the caller, if it is not clear from the call
  */
-export function peerFault(
+function peerFault(
   cause: PeerFailure,
   { peer = cause.peer, consequence }: { readonly peer?: string; readonly consequence?: string } = {},
 ): Fault {
