@@ -30,7 +30,7 @@ export async function removeExpiredRows(tables: AuthTables, signal: AbortSignal 
     sessions: await cleanUpSessions(tables, signal),
     throttles: await clean("throttles"),
     addresses: await clean("addresses"),
-    spentOtps: await clean("spentOtps"),
+    spentOtps: await clean("spentotps"),
     notices: await cleanUpQueue(tables, noticeQueue, row => processNotice(tables, row), signal),
   };
 }
@@ -49,7 +49,7 @@ async function cleanUpSessions({ sessions, now }: AuthTables, signal: AbortSigna
 }
 
 /** Removes what an unfinished call has left. */
-async function processNotice(tables: AuthTables, row: Row): Promise<"removed"> {
+async function processNotice(tables: AuthTables, row: Row): Promise<Processed> {
   const { about } = noticeColumns.fromRow(row);
   await ("table" in about ? removeFalseHint(tables, about) : finishDeletion(tables, about.id));
   return "removed";

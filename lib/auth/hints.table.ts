@@ -84,13 +84,12 @@ export const indexHints = (
 /** Whether the attributes decide about a hint, and not the row `user`. */
 export const isOfAttribute = ({ table, partitionKey }: Hint): boolean => table === "index" && partitionKey !== byName;
 
-/** Returns whether a hint is true for the user as read. */
+/** Returns whether a hint is true for the user as read. The attributes are not read for a hint of the row `user`. */
 export function isTrueHint(hint: Hint, user: User, attributes: () => Attributes): boolean {
-  const { table, partitionKey, rowKey } = hint;
-  if (table === "names") return namePartition(foldUsername(user.name)) === partitionKey;
-  if (table === "otpkeys") return user.otpkeys.some(({ prefix }) => prefix === partitionKey);
-  if (partitionKey === byName) return listHint(foldUsername(user.name), user.id).rowKey === rowKey;
-  return Object.entries(attributes()).some(entry => attributePartition(...entry) === partitionKey);
+  const indexed = indexHints(user, isOfAttribute(hint) ? attributes() : {});
+  return [nameHint(foldUsername(user.name), user.id), ...indexed].some(
+    each => each.partitionKey === hint.partitionKey && each.rowKey === hint.rowKey,
+  );
 }
 
 /** Returns the id of the user to whom a row of a hint leads. */

@@ -8,20 +8,18 @@ import { confirmWrite } from "../platform/stored.ts";
 import { hourOf, type Instant, type Now } from "../platform/time.ts";
 import type { KeyedHash } from "./keyed-hash.ts";
 
-const names = {
-  users: "users",
-  names: "names",
-  index: "index",
-  otpkeys: "otpkeys",
-  throttles: "throttles",
-  addresses: "addresses",
-  sessions: "sessions",
-  spentOtps: "spentotps",
-  expiry: "expiry",
-} as const;
-
 /** Names of the tables of the authentication server. */
-export const authTables: readonly string[] = Object.values(names);
+export const authTables = [
+  "users",
+  "names",
+  "index",
+  "otpkeys",
+  "throttles",
+  "addresses",
+  "sessions",
+  "spentotps",
+  "expiry",
+] as const;
 
 /** What the tables need besides storage. */
 export interface StorageDeps {
@@ -34,14 +32,13 @@ export interface StorageDeps {
 }
 
 /** The tables of the authentication server, with clock, randomness and log (G9). */
-export type AuthTables = Readonly<Record<keyof typeof names, Table>> & StorageDeps;
+export type AuthTables = Readonly<Record<TableName, Table>> & StorageDeps;
+type TableName = (typeof authTables)[number];
 
-export function openAuthTables(tables: Tables, deps: StorageDeps): AuthTables {
-  const { now, random, sleep, log, keyedHash } = deps;
-  const opened = Object.entries(names).map(([key, name]) => [key, tables.table(name)]);
-  const all = Object.fromEntries(opened) as Record<keyof typeof names, Table>;
-  return { ...all, now, random, sleep, log, keyedHash };
-}
+export const openAuthTables = (tables: Tables, { now, random, sleep, log, keyedHash }: StorageDeps): AuthTables => ({
+  ...(Object.fromEntries(authTables.map(name => [name, tables.table(name)])) as Record<TableName, Table>),
+  ...{ now, random, sleep, log, keyedHash },
+});
 
 /** Version of the layout, written into every row. */
 export const schemaVersion = 1;
@@ -102,7 +99,7 @@ export const removeAction = ({ rowKey, etag }: Row): Action => ({ remove: { rowK
  * Tables whose rows expire, each with a partition in the expiry index. Sessions need none: their partition keys begin
  * with the hour.
  */
-export type Expiring = "throttles" | "addresses" | "spentOtps";
+export type Expiring = "throttles" | "addresses" | "spentotps";
 
 /** A row whose column `ends` says when it may be deleted. */
 type ExpiringRow = Entity & { readonly ends: Instant };

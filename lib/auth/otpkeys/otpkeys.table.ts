@@ -111,7 +111,7 @@ export const spentColumns = rowColumns({ kind: "spent OTP", version: schemaVersi
 export async function spendOtp(tables: AuthTables, prefix: string, otpHash: string, ends: Instant): Promise<boolean> {
   const writeId = newWriteId(tables);
   const row = { partitionKey: prefix, rowKey: otpHash, ...spentColumns.toColumns({ ends }), ends, writeId };
-  if ((await saveExpiring(tables, "spentOtps", row, undefined)) !== undefined) return true;
+  if ((await saveExpiring(tables, "spentotps", row, undefined)) !== undefined) return true;
   // The row is this call's own if the response to an earlier try was lost.
-  return (await tables.spentOtps.get(prefix, otpHash))?.writeId === writeId;
+  return (await tables.spentotps.get(prefix, otpHash))?.writeId === writeId;
 }

@@ -218,7 +218,7 @@ describe("clean-up", () => {
     expect(await own.store.otpkeys.spendOtp("ubhe", "h", own.now())).toBe(true);
     own.pass(hours(9));
     expect(await own.store.cleanUp()).toMatchObject({ spentOtps: 1 });
-    for (const queue of ["throttles", "addresses", "spentOtps"]) {
+    for (const queue of ["throttles", "addresses", "spentotps"]) {
       expect(await own.rows("expiry", queue)).toEqual([]);
     }
   });
