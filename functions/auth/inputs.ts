@@ -88,11 +88,12 @@ export const ofUserKey = { ...ofKeys, params: userKeyParams };
 export const optionalInput = <T extends z.ZodType>(schema: T) =>
   z.preprocess(value => value ?? undefined, schema.optional());
 
-/** Returns a schema of an optional text. */
-export const optionalText = (description: string) => optionalInput(z.string()).meta({ description });
+/** Returns a schema of an optional credential. An empty text counts as absent. */
+export const optionalText = (description: string, read = (text: string) => text) =>
+  optionalInput(z.string().transform(text => read(text) || undefined)).meta({ description });
 
 /** Returns a schema of an optional OTP, without white space. */
-export const optionalOtp = (description: string) => optionalInput(z.string().transform(readOtp)).meta({ description });
+export const optionalOtp = (description: string) => optionalText(description, readOtp);
 
 const flag = z.lazy(() =>
   z.union([z.boolean(), z.enum(["true", "false"]).transform(text => text === "true")], {

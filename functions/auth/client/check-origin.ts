@@ -56,17 +56,14 @@ const preflightHeaders = {
  */
 export const clientPreflight =
   (
-    allowed: readonly string[],
+    origins: OriginRules,
     options: Pick<ServeOptions<unknown>, "strictTransport" | "proxyProof">,
   ): ((call: Call) => Promise<Reply>) =>
   call =>
     respond(call, options, async () => {
       try {
         if (!cameThroughProxy(call, options.proxyProof)) throw notThroughProxy();
-        return {
-          status: 204,
-          headers: { ...preflightHeaders, ...checkOrigin(call, { rules: { allowedOrigins: allowed } }) },
-        };
+        return { status: 204, headers: { ...preflightHeaders, ...checkOrigin(call, origins) } };
       } catch (error) {
         if (error instanceof Fault) return refuseClient(error);
         throw error;

@@ -31,9 +31,9 @@ export const authenticate = endpoint({
   refusals: ["unauthenticated", "throttled"],
   handle: async ({ body }, context: AuthContext, { call, address }) => {
     const deviceToken = readPresented("Device", call.headers, context.rules.secureCookie);
-    const result = await signIn(body, context, { address, deviceToken });
-    if (!result.granted && result.mustChange) throw await changeRequired(result.mustChange, context);
-    return ok(result.granted);
+    const { user, mustChange } = await signIn(body, context, { address, deviceToken });
+    if (mustChange) throw await changeRequired(mustChange, context);
+    return ok(user !== undefined);
   },
 });
 

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { type LiveSession, rememberDevice } from "../../../lib/auth/sessions/manage-sessions.ts";
 import { changeRequired, invalidCredentials } from "../../../lib/auth/sign-in/change-password.ts";
 import { signIn } from "../../../lib/auth/sign-in/sign-in.ts";
-import { ok } from "../../../lib/platform/http/call.ts";
+import { type Cookie, ok } from "../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import type { Instant } from "../../../lib/platform/time.ts";
 import type { AuthContext } from "../context.ts";
@@ -53,19 +53,16 @@ export const login = endpoint({
   handle: async ({ body }, context: AuthContext, { call, address }) => {
     const { secureCookie, deviceMs } = context.rules;
     const deviceToken = readPresented("Device", call.headers, secureCookie);
-    const result = await signIn(body, context, {
+    const { user, session, mustChange } = await signIn(body, context, {
       address,
       deviceToken,
       newSession: { replaces: readPresented("Session", call.headers, secureCookie) },
     });
-    if (!result.granted && result.mustChange) throw await changeRequired(result.mustChange, context);
-    if (!result.granted || result.session === undefined) throw invalidCredentials();
-    const { session } = result;
-    const device = body.remember_device ? await rememberDevice(result.user.value, deviceToken, context) : undefined;
-    const cookies = [
-      sessionCookie(session, secureCookie),
-      ...(device === undefined ? [] : [deviceCookie(device, secureCookie, deviceMs)]),
-    ];
+    if (mustChange) throw await changeRequired(mustChange, context);
+    if (user === undefined || session === undefined) throw invalidCredentials();
+    const device = body.remember_device ? await rememberDevice(user.value, deviceToken, context) : undefined;
+    const cookies = [cookieOf("Session", session, secureCookie)];
+    if (device !== undefined) cookies.push(cookieOf("Device", device, secureCookie, deviceMs));
     return { status: 200, body: { session, device }, cookies };
   },
 });
@@ -115,7 +112,7 @@ export const logout = endpoint({
   answers: { 200: { description: "The session has ended.", headers: ["set-cookie"], schema: z.literal(true) } },
   handle: async (_, { sessions, rules }: AuthContext, { session }: { session: LiveSession }) => {
     await sessions.end(session.key);
-    return { status: 200, body: true, cookies: [clearedSessionCookie(rules.secureCookie)] };
+    return { status: 200, body: true, cookies: [cookieOf("Session", "", rules.secureCookie, 0)] };
   },
 });
 
@@ -126,22 +123,19 @@ type Kind = "Session" | "Device";
 const cookieName = (kind: Kind, secure: boolean): string => `${secure ? "__Host-" : ""}Service-${kind}`;
 
 /**
- * Returns the session cookie.
+ * Returns a cookie (A15, A23).
  * @param secure false only in a local run without TLS (`SESSION_COOKIE_SECURE`)
+ * @param maxAgeMs absent: until the browser ends; 0: deletes the cookie
  */
-export const sessionCookie = (value: string, secure: boolean) =>
-  ({ name: cookieName("Session", secure), value, path: "/", httpOnly: true, secure, sameSite: "Strict" }) as const;
-
-/** Returns the cookie that deletes the session cookie. */
-export const clearedSessionCookie = (secure: boolean) => ({ ...sessionCookie("", secure), maxAge: 0 }) as const;
-
-/** Returns the cookie of a device token (A23). `secure` is that of `sessionCookie`. */
-const deviceCookie = (value: string, secure: boolean, maxAgeMs: number) =>
-  ({
-    ...sessionCookie(value, secure),
-    name: cookieName("Device", secure),
-    maxAge: Math.floor(maxAgeMs / 1000),
-  }) as const;
+export const cookieOf = (kind: Kind, value: string, secure: boolean, maxAgeMs?: number): Cookie => ({
+  name: cookieName(kind, secure),
+  value,
+  path: "/",
+  httpOnly: true,
+  secure,
+  sameSite: "Strict",
+  ...(maxAgeMs !== undefined && { maxAge: Math.floor(maxAgeMs / 1000) }),
+});
 
 /**
  * Returns the session value, or the device token, of a request: from the header, else from the cookie. An empty value

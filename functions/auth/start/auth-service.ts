@@ -42,7 +42,7 @@ function register(deployment: Deployment, settings: AuthSettings, auth: ReturnTy
   }
   if (SERVICE_APIS.includes("client")) {
     const serving = { ...common, deps: auth, identify: identifySession(auth) };
-    registerApi(client, CLIENT_PATH, { ...serving, preflight: clientPreflight(auth.rules.allowedOrigins, serving) });
+    registerApi(client, CLIENT_PATH, { ...serving, preflight: clientPreflight(auth, serving) });
     registerJobs(authJobs(settings), auth, log);
   }
 }

@@ -1,8 +1,6 @@
 import * as z from "zod";
-import { createKeyedHash } from "../../../lib/auth/keyed-hash.ts";
 import { authBackedUp, restoreAuth, verifyAuth } from "../../../lib/auth/restore.table.ts";
 import { authTables, openAuthTables } from "../../../lib/auth/tables.table.ts";
-import { keyRing } from "../../../lib/platform/azure/cached-secrets.ts";
 import { type Task, task } from "../../../lib/platform/http/task.ts";
 import { findBackup } from "../../../lib/platform/maintenance/read-backup.ts";
 import { restore } from "../../../lib/platform/maintenance/restore.ts";
@@ -20,10 +18,12 @@ export const authTasks: Readonly<Record<string, Task<AuthContext & InDeployment>
         otp_uses: z.int().min(0).max(1000).default(10),
       }),
     ),
-    run: async ({ backup: id, otp_uses: uses, ...how }, { deployment, rules }: AuthContext & InDeployment) => {
+    run: async (
+      { backup: id, otp_uses: uses, ...how },
+      { deployment, rules, keyedHash }: AuthContext & InDeployment,
+    ) => {
       const backup = await findBackup(deployment, authBackedUp, id);
-      const pepper = keyRing(deployment.secrets, "password-pepper", deployment.caching);
-      const tables = openAuthTables(deployment.tables, { ...deployment, keyedHash: createKeyedHash(pepper) });
+      const tables = openAuthTables(deployment.tables, { ...deployment, keyedHash });
       const steps = {
         verify: () => verifyAuth(backup, deployment.log),
         write: () => restoreAuth(backup, tables, { uses, windows: rules.windows }),

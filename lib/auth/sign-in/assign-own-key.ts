@@ -6,7 +6,7 @@ import { splitTemporaryOtp } from "../otpkeys/kinds/temporary-code.ts";
 import { tooManyKeys } from "../otpkeys/manage-otpkeys.ts";
 import type { HashSlot } from "../passwords/hash-queue.ts";
 import { type LiveSession, sessionRequired } from "../sessions/manage-sessions.ts";
-import type { KeyHolders, User } from "../store.ts";
+import type { User } from "../store.ts";
 import { foldUsername } from "../users/username.ts";
 import {
   type Attempt,
@@ -18,7 +18,8 @@ import {
   withdraw,
 } from "./attempt.ts";
 import { invalidCredentials } from "./change-password.ts";
-import { checkOtp, type OtpCandidates, wrongOtp } from "./check-otp.ts";
+import { checkOtp, wrongOtp } from "./check-otp.ts";
+import { readHolders } from "./identify.ts";
 
 interface Given {
   readonly password: string;
@@ -43,7 +44,7 @@ export async function assignOwnKey(
   const audit = (outcome: object) =>
     deps.log.info("self_assignment", { userId: user.id, username: user.name, ...outcome });
   const attempt = newAttempt(deps);
-  let decision: Decision;
+  let decision: Awaited<ReturnType<typeof decide>>;
   try {
     using hashSlot = deps.hasher.acquireHashSlot({ isKnown: true });
     await countAddress(attempt, address, deps);
@@ -54,23 +55,19 @@ export async function assignOwnKey(
   }
   const { fault, ...event } = decision;
   audit(event);
-  if (fault !== undefined) throw fault;
+  if (decision.outcome === "refused") throw fault;
   return decision.prefix;
 }
 
-/** The decision on a self-assignment: what its audit event has, and the response to a refused one. */
-type Decision = { readonly otpOutcome: string | undefined } & (
-  | { readonly outcome: "granted"; readonly prefix: string; readonly fault?: undefined }
-  | { readonly outcome: "refused"; readonly prefix: string | undefined; readonly reason: string; readonly fault: Fault }
-);
+const assignedAlready = () => new Fault("conflict", "The otpkey is assigned already.");
+const assignFaults = {
+  no_user: sessionRequired,
+  too_many: tooManyKeys,
+  no_key: assignedAlready,
+  taken: assignedAlready,
+};
 
-async function decide(
-  user: User,
-  { password, otp }: Given,
-  attempt: Attempt,
-  hashSlot: HashSlot,
-  deps: AuthDeps,
-): Promise<Decision> {
+async function decide(user: User, { password, otp }: Given, attempt: Attempt, hashSlot: HashSlot, deps: AuthDeps) {
   const { id, epoch, name } = user;
   const userRef = { by: "id", id } as const;
   attempt.throttle = await deps.throttles.find({ kind: "name", text: foldUsername(name) }, id);
@@ -81,9 +78,9 @@ async function decide(
   // An OTP of a key that is not free is neither checked nor used up.
   const rules = { accepted: free.map(({ value }) => value), isCounted: true, onlyAccepted: true };
   const result = isRight ? await checkOtp(otp, all, rules, deps) : undefined;
-  const { prefix } = result ?? {};
-  const found = { otpOutcome: result?.outcome, prefix };
-  const refused = (reason: string, fault: Fault): Decision => ({ outcome: "refused", reason, ...found, fault });
+  const { prefix, outcome: otpOutcome } = result ?? {};
+  const refused = (reason: string, fault: Fault) =>
+    ({ outcome: "refused", reason, otpOutcome, prefix, fault }) as const;
   if (result?.outcome !== "valid" || prefix === undefined) {
     // A counted wrong OTP costs one write. If none was made, makes a dummy write, so that timing does not reveal
     // whether the password was right.
@@ -97,36 +94,21 @@ async function decide(
     // The assignment decides the outcome: a slot that is not released counts as a failure later.
     warnOnError("attempt_not_concluded", concludeAttempt(attempt, { counts: "success" }, deps), deps),
   ]);
-  if (outcome === "assigned") return { outcome: "granted", ...found, prefix };
-  if (outcome === "no_user") return refused(outcome, sessionRequired());
-  if (outcome === "too_many") return refused(outcome, tooManyKeys());
-  return refused(outcome, new Fault("conflict", "The otpkey is assigned already."));
+  if (outcome !== "assigned") return refused(outcome, assignFaults[outcome]());
+  return { outcome: "granted", otpOutcome, prefix, fault: undefined } as const;
 }
 
-/** The OTP keys that an OTP may belong to. */
-interface FoundKeys {
-  readonly all: OtpCandidates;
-  /** Those that no other user has. */
-  readonly free: OtpCandidates;
-}
-
-/** Reads the OTP keys that the OTP may belong to. A temporary code does not prove that the user has the key. */
-async function readKeys(otp: string, user: User, deps: AuthDeps): Promise<FoundKeys> {
-  if (splitTemporaryOtp(otp) !== undefined) return { all: [], free: [] };
-  const read = await Promise.all(possiblePrefixes(otp).map(prefix => deps.otpkeys.findHolders(prefix)));
+/**
+ * Reads the OTP keys that the OTP may belong to, and of them those that no other user has. A temporary code does not
+ * prove that the user has the key.
+ */
+async function readKeys(otp: string, user: User, deps: AuthDeps) {
+  const prefixes = splitTemporaryOtp(otp) === undefined ? possiblePrefixes(otp) : [];
+  const read = await Promise.all(prefixes.map(prefix => deps.otpkeys.findHolders(prefix)));
   const found = read.filter(holders => holders !== undefined);
-  const areFree = await Promise.all(found.map(holders => isFree(holders, user, deps)));
+  const others = await Promise.all(
+    found.map(({ key, userIds }) => readHolders({ key, userIds: userIds.filter(id => id !== user.id) }, deps)),
+  );
   const all = found.map(({ key }) => key);
-  return { all, free: all.filter((_, index) => areFree[index]) };
-}
-
-/** Maximum number of users whose assignment is read. More are not left by crashes: the OTP key is shared. */
-const maxCandidates = 8;
-
-/** Returns whether no other user has the OTP key. A candidate whom a crash left has no assignment. */
-async function isFree({ key, userIds }: KeyHolders, user: User, { users }: AuthDeps): Promise<boolean> {
-  const others = userIds.filter(id => id !== user.id);
-  if (others.length > maxCandidates) return false;
-  const found = await Promise.all(others.map(id => users.find({ by: "id", id })));
-  return !found.some(other => other?.value.otpkeys.some(({ id }) => id === key.value.id));
+  return { all, free: all.filter((_, index) => others[index]?.length === 0) };
 }

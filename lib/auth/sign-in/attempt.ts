@@ -20,24 +20,18 @@ export interface Attempt {
   /** Random. Names its slot in the throttle. */
   readonly id: string;
   /**
-   * The throttle as this attempt has read or written it last. Absent before the user is identified, and also later if
-   * the credentials can name no user.
+   * The throttle as read or written last, with a slot whose write may have had no answer. Absent before the user is
+   * identified, and also later if the credentials can name no user.
    */
   throttle?: ThrottleState | undefined;
   /** The throttle of the username; present if the attempt counts against a device instead (A23). */
   nameThrottle?: ThrottleState | undefined;
-  /**
-   * Whether it may have a slot: set before the write that reserves it, whose response may be lost, and true until the
-   * throttle is read again without it.
-   */
-  mayHaveSlot: boolean;
   /** The address against which it is counted, and the start of the window. */
   address?: { readonly group: string; readonly since: Instant } | undefined;
 }
 
 export const newAttempt = ({ random }: Pick<AuthDeps, "random">): Attempt => ({
   id: Buffer.from(random(12)).toString("base64url"),
-  mayHaveSlot: false,
 });
 
 /**
@@ -53,15 +47,13 @@ export async function countAddress(attempt: Attempt, address: string | undefined
 }
 
 /**
- * Subtracts an attempt that succeeded or ended without a decision, once: a second call does nothing. A failure is only
- * logged: session and OTP cannot be taken back.
+ * Subtracts an attempt that succeeded or ended without a decision, once. A failure is only logged: session and OTP
+ * cannot be taken back.
  */
-async function uncountAddress(attempt: Attempt, deps: AuthDeps): Promise<void> {
-  const { address } = attempt;
-  if (address === undefined) return;
+function uncountAddress(attempt: Attempt, { group, since }: NonNullable<Attempt["address"]>, deps: AuthDeps) {
   attempt.address = undefined;
-  const uncounted = deps.addresses.uncount(address.group, address.since, deps.rules.address.limits);
-  await warnOnError("address_not_uncounted", uncounted, deps);
+  const uncounted = deps.addresses.uncount(group, since, deps.rules.address.limits);
+  return warnOnError("address_not_uncounted", uncounted, deps);
 }
 
 /** Reads a throttle; that of a name in parallel with the id to which the name leads. */
@@ -82,7 +74,7 @@ export async function reserveSlot<T>(attempt: Attempt, read: () => Promise<T>, d
       const reading = read();
       // If the reservation fails, this is never awaited: its rejection must not end the process.
       reading.catch(() => {});
-      attempt.mayHaveSlot = true;
+      attempt.throttle &&= { ...attempt.throttle, value: next };
       if (await save(attempt, next, deps)) return reading;
     }
     // Pauses are random and grow: hundreds of attempts at one username must not occupy the storage account. The last
@@ -96,6 +88,10 @@ export async function reserveSlot<T>(attempt: Attempt, read: () => Promise<T>, d
 }
 
 const stateOf = ({ throttle }: Attempt): Throttle => throttle?.value ?? noFailures;
+
+/** Whether an attempt has a slot, or may have one. */
+const hasSlot = ({ id, throttle }: Attempt): boolean =>
+  throttle?.value.reservations.some(reservation => reservation.id === id) === true;
 
 /** Writes the throttle of an attempt by version. Returns false after a conflict. Without a throttle does a read. */
 async function save(attempt: Attempt, next: Throttle, { throttles, users, rules }: AuthDeps): Promise<boolean> {
@@ -114,7 +110,6 @@ export const padTiming = (attempt: Attempt, deps: AuthDeps): Promise<unknown> =>
 async function readAgain(attempt: Attempt, deps: AuthDeps): Promise<void> {
   if (attempt.throttle === undefined) return;
   attempt.throttle = await readThrottle(attempt.throttle.key, deps);
-  attempt.mayHaveSlot = attempt.throttle.value.reservations.some(({ id }) => id === attempt.id);
 }
 
 /** Writes the end of an attempt into its throttle. Keeps what other attempts have written in the meantime. */
@@ -125,7 +120,7 @@ async function writeEnd(attempt: Attempt, end: AttemptEnd, deps: AuthDeps): Prom
     await readAgain(attempt, deps);
     // The name has another owner, or none any more, whose throttle has nothing of this attempt.
     if (attempt.throttle?.ownerId !== ownerId) return;
-    if (end.counts === "nothing" && !attempt.mayHaveSlot) return;
+    if (end.counts === "nothing" && !hasSlot(attempt)) return;
   }
 }
 
@@ -137,7 +132,7 @@ async function writeEnd(attempt: Attempt, end: AttemptEnd, deps: AuthDeps): Prom
 export async function concludeAttempt(attempt: Attempt, end: AttemptEnd, deps: AuthDeps): Promise<void> {
   await Promise.all([
     writeEnd(attempt, end, deps),
-    end.counts === "success" && uncountAddress(attempt, deps),
+    end.counts === "success" && attempt.address && uncountAddress(attempt, attempt.address, deps),
     attempt.nameThrottle && end.refusal && recordRefusalOnName(attempt.nameThrottle, end.refusal, deps),
   ]);
 }
@@ -167,8 +162,8 @@ export async function withdraw(error: unknown, attempt: Attempt, deps: AuthDeps)
   const outcome = outcomeOfError(error);
   const nothing = { counts: "nothing" } as const;
   await Promise.all([
-    attempt.mayHaveSlot && warnOnError("attempt_not_withdrawn", writeEnd(attempt, nothing, deps), deps),
-    outcome.outcome === "undecided" && uncountAddress(attempt, deps),
+    hasSlot(attempt) && warnOnError("attempt_not_withdrawn", writeEnd(attempt, nothing, deps), deps),
+    outcome.outcome === "undecided" && attempt.address && uncountAddress(attempt, attempt.address, deps),
   ]);
   return outcome;
 }

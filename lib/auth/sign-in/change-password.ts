@@ -41,10 +41,10 @@ export async function changePassword(
   const password = await checkNewPassword(newpass, "newpass", given.username, deps);
   // Before the check, because a full queue after it would refuse a caller whose OTP is used up.
   using hashSlot = deps.hasher.acquireHashSlot({ isKnown: live !== undefined });
-  const result = await signIn(given, deps, { ...options, sessionUser: live?.user.value });
-  if (!result.granted) throw invalidCredentials();
-  const hash = await deps.hasher.hash(password, result.user.value.id, hashSlot);
-  const { epoch } = await replacePassword(result.user, hash, live ? undefined : "code", deps);
+  const { user } = await signIn(given, deps, { ...options, sessionUser: live?.user.value });
+  if (user === undefined) throw invalidCredentials();
+  const hash = await deps.hasher.hash(password, user.value.id, hashSlot);
+  const { epoch } = await replacePassword(user, hash, live ? undefined : "code", deps);
   // A failure would say that the old password stays. The session ends then, as all others.
   if (live) await warnOnError("session_not_continued", moveSessionToEpoch(live, epoch, deps), deps);
 }

@@ -17,8 +17,6 @@ export interface SignInFacts {
   readonly password: "right" | "wrong" | "absent";
   /** Also true while a code is in its place. */
   readonly userHasPassword: boolean;
-  /** Whether the password was imported and is not accepted any more, so that it is `wrong`. */
-  readonly isPasswordEnded: boolean;
   /** Whether the user must change the password first. */
   readonly mustChange: boolean;
   /**
@@ -32,6 +30,12 @@ export interface SignInFacts {
   readonly userHasSecondFactor: boolean;
 }
 
+/** The outcome of the checks: why the sign-in is refused, or whom it is granted; and the result of the OTP, if any. */
+type CheckedFactors = { readonly result: OtpResult | undefined } & (
+  | { readonly reason: SignInRefusal; readonly user?: Stored<User> | undefined }
+  | { readonly reason: undefined; readonly user: Stored<User> }
+);
+
 /**
  * Checks both factors: the password first, because a wrong OTP counts only together with a right password. Without an
  * OTP reads the user's OTP keys while the password is hashed. `hashSlot` is released before the OTP is checked, which
@@ -43,7 +47,7 @@ export async function checkFactors(
   { user, keys }: Evidence,
   { attempt, named, hashSlot }: { readonly attempt: Attempt; readonly named: string; readonly hashSlot: HashSlot },
   deps: AuthDeps,
-): Promise<{ readonly facts: SignInFacts; readonly result?: OtpResult | undefined }> {
+): Promise<CheckedFactors> {
   const { password: stored, passwordCode: storedCode, otpkeys: assigned = [], enabled = true } = user?.value ?? {};
   if (password === undefined) hashSlot.release();
   const [isRight, userHasSecondFactor] = await Promise.all([
@@ -57,15 +61,18 @@ export async function checkFactors(
     isDisabled: !enabled,
     password: isGiven ? (isRight ? "right" : "wrong") : "absent",
     userHasPassword: user === undefined || stored !== undefined || storedCode !== undefined,
-    isPasswordEnded: deps.hasher.hasEnded(stored),
     mustChange: stored?.mustChange === true,
     userHasSecondFactor,
   } as const;
-  if (otp === undefined) return { facts: { ...facts, otp: "absent" } };
   // A disabled user is refused as for a wrong password, with the same work: no wrong OTP counts.
   const isCounted = user !== undefined && enabled && isPasswordSatisfied(deps.rules, facts);
-  const result = await checkOtp(otp, keys, { accepted: assigned, isCounted }, deps);
-  return { facts: { ...facts, otp: result.isAccepted ? "valid" : "refused" }, result };
+  const result = otp === undefined ? undefined : await checkOtp(otp, keys, { accepted: assigned, isCounted }, deps);
+  if (user === undefined) return { reason: "unknown_user", result };
+  const otpFact = result === undefined ? "absent" : result.isAccepted ? "valid" : "refused";
+  const reason = refusalOf(deps.rules, { ...facts, otp: otpFact });
+  if (reason !== "wrong_password") return { reason, user, result };
+  if (passwordCode !== undefined) return { reason: "wrong_code", user, result };
+  return { reason: deps.hasher.hasEnded(stored) ? "imported_password_ended" : reason, user, result };
 }
 
 /**
@@ -119,9 +126,11 @@ async function readSecondFactor(
 }
 
 /** Why a sign-in is refused. For the audit log and administrators only: callers learn "not granted" (A2). */
-export type SignInRefusal =
+type SignInRefusal =
+  | "unknown_user"
   | "disabled"
   | "wrong_password"
+  | "wrong_code"
   | "imported_password_ended"
   | "no_password"
   | "wrong_otp"
@@ -131,10 +140,7 @@ export type SignInRefusal =
 /** Decides whether the given factors are sufficient. Returns the reason if they are not. */
 export function refusalOf(rules: SignInRules, facts: SignInFacts): SignInRefusal | undefined {
   if (facts.isDisabled) return "disabled";
-  if (!isPasswordSatisfied(rules, facts)) {
-    if (facts.password !== "wrong") return "no_password";
-    return facts.isPasswordEnded ? "imported_password_ended" : "wrong_password";
-  }
+  if (!isPasswordSatisfied(rules, facts)) return facts.password === "wrong" ? "wrong_password" : "no_password";
   if (facts.otp === "refused") return "wrong_otp";
   if (facts.otp === "absent" && (needsOtp(rules, facts) || !facts.userHasPassword)) return "no_otp";
   return facts.mustChange ? "must_change" : undefined;

@@ -1,4 +1,3 @@
-import { chunksOf } from "../../platform/collections.ts";
 import type { Stored } from "../../platform/stored.ts";
 import type { AuthDeps } from "../deps.ts";
 import { possiblePrefixes, splitOtp } from "../otpkeys/kinds/split-otp.ts";
@@ -9,7 +8,7 @@ import { readThrottle } from "./attempt.ts";
 import { type OtpCandidates, readCandidates } from "./check-otp.ts";
 import { lockAt } from "./throttle.ts";
 
-/** The credentials that a caller presents. An empty text counts as absent. */
+/** The credentials that a caller presents. No text is empty. */
 export interface Credentials {
   readonly username?: string | undefined;
   readonly password?: string | undefined;
@@ -125,26 +124,27 @@ async function readNamedUser({ named, user }: Identified, { users }: AuthDeps): 
   return found !== undefined && foldUsername(found.value.name) === named ? found : undefined;
 }
 
-/** Number of users that are read in parallel. */
-const batchSize = 8;
-
 /**
  * Reads the user that an OTP key identifies: the key is enabled and assigned to that user only. Without a holder reads
  * a user who cannot exist, so that timing does not reveal whether the key is assigned.
  */
-async function readHolder({ named, holders }: Identified, { users }: AuthDeps): Promise<Stored<User> | undefined> {
-  const { key, userIds = [] } = holders ?? {};
-  if (key === undefined || userIds.length === 0) return users.findNone(named);
-  const found: Stored<User>[] = [];
-  for (const some of chunksOf(userIds, batchSize)) {
-    const read = await Promise.all(some.map(id => users.find({ by: "id", id })));
-    found.push(
-      ...read
-        .filter(user => user !== undefined)
-        .filter(user => user.value.otpkeys.some(({ id }) => id === key.value.id)),
-    );
-    // Two holders are enough to know that the key identifies no user.
-    if (found.length >= 2) return undefined;
-  }
-  return key.value.enabled ? found[0] : undefined;
+async function readHolder({ named, holders }: Identified, deps: AuthDeps): Promise<Stored<User> | undefined> {
+  if (holders === undefined || holders.userIds.length === 0) return deps.users.findNone(named);
+  const [user, ...others] = (await readHolders(holders, deps)) ?? [];
+  return holders.key.value.enabled && others.length === 0 ? user : undefined;
+}
+
+/** Maximum number of users whose assignment is read. More are not left by crashes: the OTP key is shared. */
+const maxCandidates = 8;
+
+/** Reads the users who have an OTP key, of those to whom it may be assigned. Returns undefined if these are too many. */
+export async function readHolders(
+  { key, userIds }: KeyHolders,
+  { users }: AuthDeps,
+): Promise<readonly Stored<User>[] | undefined> {
+  if (userIds.length > maxCandidates) return undefined;
+  const found = await Promise.all(userIds.map(id => users.find({ by: "id", id })));
+  return found
+    .filter(user => user !== undefined)
+    .filter(({ value }) => value.otpkeys.some(({ id }) => id === key.value.id));
 }

@@ -14,7 +14,7 @@ import {
   reserveSlot,
   withdraw,
 } from "./attempt.ts";
-import { checkFactors, refusalOf } from "./check-factors.ts";
+import { checkFactors } from "./check-factors.ts";
 import { wrongOtp } from "./check-otp.ts";
 import { type Credentials, identify, readEvidence } from "./identify.ts";
 
@@ -30,10 +30,13 @@ export interface SignInOptions {
 }
 
 /** The result of a sign-in. Callers do not learn why it is refused (A2). */
-export type SignInResult =
-  | { readonly granted: true; readonly user: Stored<User>; readonly session?: string | undefined }
-  /** With `mustChange` all credentials were right, and the user must change the password first. */
-  | { readonly granted: false; readonly mustChange?: User };
+interface SignInResult {
+  /** Absent: the sign-in is refused. */
+  readonly user?: Stored<User>;
+  readonly session?: string | undefined;
+  /** Present if all credentials were right, and the user must change the password first. */
+  readonly mustChange?: User;
+}
 
 /**
  * Checks credentials against throttle, password, OTP and policy, and writes one audit event (A4 to A8, A12). Does the
@@ -43,16 +46,10 @@ export type SignInResult =
  * `unauthenticated` if the caller's session has ended meanwhile; `OverloadFault` before any storage call.
  */
 export async function signIn(
-  { username, password, passwordCode, otp }: Credentials,
+  given: Credentials,
   deps: AuthDeps,
   { address, deviceToken, sessionUser, newSession }: SignInOptions = {},
 ): Promise<SignInResult> {
-  const given = {
-    username: username || undefined,
-    password: password || undefined,
-    passwordCode: passwordCode || undefined,
-    otp: otp || undefined,
-  };
   const attempt = newAttempt(deps);
   /** From the name row; replaced by the user's own row once it is read. */
   let who: UserSummary | undefined;
@@ -76,27 +73,23 @@ export async function signIn(
     prefix = identified.holders?.key.value.prefix;
 
     const evidence = await reserveSlot(attempt, () => readEvidence(identified, given.otp, deps), deps);
-    const { user } = evidence;
-    who = user?.value;
+    who = evidence.user?.value;
     // A reset or another change ended the session since it was read: nothing is checked, and nothing counts.
-    if (sessionUser !== undefined && sessionUser.epoch !== user?.value.epoch) throw sessionRequired();
+    if (sessionUser !== undefined && sessionUser.epoch !== evidence.user?.value.epoch) throw sessionRequired();
 
-    const { facts, result } = await checkFactors(given, evidence, { attempt, named, hashSlot }, deps);
+    const { reason, user, result } = await checkFactors(given, evidence, { attempt, named, hashSlot }, deps);
     const found = { otpOutcome: result?.outcome, temporaryCode: result?.isTemporary, prefix: result?.prefix };
-    const refusal = user && refusalOf(deps.rules, facts);
 
-    if (user === undefined || refusal !== undefined) {
+    if (reason !== undefined) {
       // A counted wrong OTP costs one write. If none was made, makes a dummy write, so that timing does not reveal
       // whether the OTP counted.
       if (result?.written === false) await padTiming(attempt, deps);
-      const isWrongCode = refusal === "wrong_password" && given.passwordCode !== undefined;
-      const reason = isWrongCode ? "wrong_code" : (refusal ?? "unknown_user");
       // After a wrong password, administrators do not read about the OTP: they must not learn whether it was right.
-      const shown = reason === "wrong_otp" && result !== undefined ? wrongOtp(result) : { reason };
-      const counts = reason === "must_change" ? "success" : "failure";
-      await concludeAttempt(attempt, { counts, refusal: shown }, deps);
+      const refusal = reason === "wrong_otp" && result !== undefined ? wrongOtp(result) : { reason };
+      const mustChange = reason === "must_change";
+      await concludeAttempt(attempt, { counts: mustChange ? "success" : "failure", refusal }, deps);
       await audit({ outcome: "refused", reason, ...found });
-      return { granted: false, ...(user && refusal === "must_change" && { mustChange: user.value }) };
+      return user && mustChange ? { mustChange: user.value } : {};
     }
     const [session] = await Promise.all([
       newSession && deps.sessions.create(user.value, result?.prefix, deps.now(), deps.rules.session),
@@ -106,7 +99,7 @@ export async function signIn(
     ]);
     await audit({ outcome: "granted", ...found });
     if (given.password !== undefined) await renewHash(user, given.password, deps);
-    return { granted: true, user, session };
+    return { user, session };
   } catch (error) {
     // `using` has released the hash slot, so slow storage does not keep other sign-ins out.
     const outcome = await withdraw(error, attempt, deps);

@@ -19,13 +19,17 @@ export async function validateUser(
   { password, otp }: { readonly password?: string | undefined; readonly otp?: string | undefined },
   deps: AuthDeps,
 ): Promise<Validation> {
-  const [user, keys] = await Promise.all([deps.users.find(userRef), otp ? readCandidates(otp, deps) : []]);
+  const [user, keys] = await Promise.all([
+    deps.users.find(userRef),
+    otp === undefined ? [] : readCandidates(otp, deps),
+  ]);
   if (user === undefined) throw noSuchUser();
   const { id: userId, password: stored, otpkeys: accepted } = user.value;
   try {
     // The password first: if its check fails with an error, as on an overloaded host, the OTP is not used up.
-    const validPassword = stored !== undefined && password ? await deps.hasher.verify(password, user.value) : false;
-    const result = otp ? await checkOtp(otp, keys, { accepted, isCounted: false }, deps) : undefined;
+    const hasBoth = stored !== undefined && password !== undefined;
+    const validPassword = hasBoth && (await deps.hasher.verify(password, user.value));
+    const result = otp === undefined ? undefined : await checkOtp(otp, keys, { accepted, isCounted: false }, deps);
     const found = { validPassword, validOtp: result?.isAccepted === true };
     deps.log.info("validation", { userId, ...found, otpOutcome: result?.outcome, prefix: result?.prefix });
     return found;

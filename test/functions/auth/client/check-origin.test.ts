@@ -119,7 +119,10 @@ describe("pages of other sites", () => {
 
 describe("a CORS preflight", () => {
   const preflightOf = (allowed: readonly string[], headers: Record<string, string>) =>
-    clientPreflight(allowed, { strictTransport: false })({
+    clientPreflight(
+      { rules: { allowedOrigins: allowed } },
+      { strictTransport: false },
+    )({
       method: "OPTIONS",
       url: new URL("/client/login", origin),
       params: {},

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { clearedSessionCookie, readPresented, sessionCookie } from "../../../../functions/auth/client/sessions.ts";
+import { cookieOf, readPresented } from "../../../../functions/auth/client/sessions.ts";
 import { createSession, isLive, sessionKey } from "../../../../lib/auth/sessions/sessions.table.ts";
 import { hourOf, hours, plus } from "../../../../lib/platform/time.ts";
 import { forAll } from "../../../support/for-all.ts";
@@ -112,24 +112,12 @@ describe("a session", () => {
 
 describe("the session cookie", () => {
   it("is bound to the host and to TLS, and out of reach for scripts and other sites", () => {
-    expect(sessionCookie("value", true)).toEqual({
-      name: "__Host-Service-Session",
-      value: "value",
-      path: "/",
-      httpOnly: true,
-      secure: true,
-      sameSite: "Strict",
-    });
-  });
-
-  it("has another name without TLS, which browsers take from a local run alone", () => {
-    expect(sessionCookie("value", false)).toMatchObject({ name: "Service-Session", secure: false, httpOnly: true });
-  });
-
-  it("is taken away by an empty one with the same attributes that is over", () => {
-    for (const secure of [true, false]) {
-      expect(clearedSessionCookie(secure)).toEqual({ ...sessionCookie("", secure), maxAge: 0 });
-    }
+    const common = { path: "/", httpOnly: true, sameSite: "Strict" };
+    const secure = { ...common, name: "__Host-Service-Session", secure: true };
+    expect(cookieOf("Session", "value", true)).toEqual({ ...secure, value: "value" });
+    expect(cookieOf("Session", "", true, 0)).toEqual({ ...secure, value: "", maxAge: 0 });
+    const local = { ...common, name: "Service-Session", value: "value", secure: false };
+    expect(cookieOf("Session", "value", false)).toEqual(local);
   });
 });
 

@@ -15,7 +15,6 @@ const facts: SignInFacts = {
   mustChange: false,
   password: "right",
   userHasPassword: true,
-  isPasswordEnded: false,
   otp: "absent",
   userHasSecondFactor: false,
 };
@@ -94,7 +93,6 @@ describe("a sign-in", () => {
     [{ password: "wrong", otp: "refused" }, "wrong_password"],
     [{ password: "absent" }, "no_password"],
     [{ otp: "refused" }, "wrong_otp"],
-    [{ password: "wrong", isPasswordEnded: true }, "imported_password_ended"],
   ] as const)("is refused with %j for the reason %s", (change, reason) => {
     expect(refusalOf(rules, { ...facts, ...change })).toBe(reason);
   });
