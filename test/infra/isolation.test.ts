@@ -5,42 +5,33 @@ import { isolationFaults } from "./isolation.ts";
 import { valueAt } from "./json.ts";
 import { appSettings, changed, type Deployment, deployed, ofType, outline, siteOf, token } from "./templates.ts";
 
-const site = "Microsoft.Web/sites";
 const store = "Microsoft.Storage/storageAccounts";
 const vault = "Microsoft.KeyVault/vaults";
 const subnet = "Microsoft.Network/virtualNetworks/subnets";
-const policy = "Microsoft.Web/sites/basicPublishingCredentialsPolicies";
 
 describe("every door that is to be closed", () => {
   it.each(["base", "static-tokens", "ranges", "proxies", "client-proxy", "prod"] as const)("is closed: %s", name => {
     expect(isolationFaults(deployed(name))).toEqual([]);
   });
 
-  const endpoint = "Microsoft.Network/privateEndpoints";
-  const config = "properties.siteConfig";
-  const groups = "properties.privateLinkServiceConnections.0.properties.groupIds";
-  const delegated = (serviceName: string) => [{ properties: { serviceName } }];
-  const [plans, apps] = [delegated("Microsoft.Web/serverFarms"), delegated("Microsoft.App/environments")];
-  const logs = [{ categoryGroup: "allLogs", enabled: true }];
-  // Of the properties that must have one value in every resource of a type, shared keys stand for all.
+  // All else is a fault where its value is missing.
   it.each([
-    ["shared keys", store, "properties.allowSharedKeyAccess", true, "allowSharedKeyAccess is true"],
-    ["Core on the internet", site, `${config}.ipSecurityRestrictionsDefaultAction`, "Allow", "Core is open"],
-    ["Core's deployment site", site, `${config}.scmIpSecurityRestrictionsDefaultAction`, "Allow", "Core is open"],
-    ["endpoints of something else", endpoint, groups, ["queue"], "table has no private endpoint"],
-    ["endpoints of another service", endpoint, "properties.subnet.id", "/subnets/auth-endpoints", "in connector-end"],
-    ["subnets of another plan", subnet, "properties.delegations", plans, "core is delegated to Microsoft.Web/server"],
-    ["delegated subnets of endpoints", subnet, "properties.delegations", apps, "auth-endpoints is delegated to Micro"],
-    ["a subnet with a way out", subnet, "properties.defaultOutboundAccess", undefined, "is no private subnet"],
-    ["access logs", "Microsoft.Insights/diagnosticSettings", "properties.logs", logs, "group of categories is coll"],
+    [
+      "subnets of endpoints",
+      subnet,
+      "properties.delegations",
+      [{ properties: { serviceName: "a" } }],
+      "auth-endpoints is d",
+    ],
+    [
+      "access logs",
+      "Microsoft.Insights/diagnosticSettings",
+      "properties.logs",
+      [{ categoryGroup: "allLogs", enabled: true }],
+      "a group of categories is coll",
+    ],
   ])("is found open: %s", (_, type, path, value, expected) => {
     expect(isolationFaults(changed(deployed(), type, path, value)).join("\n")).toContain(expected);
-  });
-
-  it("is found open: a deployment password that is not turned off", () => {
-    const { resources, outputs } = deployed();
-    const without = resources.filter(({ type, last }) => type !== policy || last === "ftp");
-    expect(isolationFaults({ resources: without, outputs }).join()).toContain("passwords for ftp alone are off");
   });
 
   it("is for secrets that each run would write again: a vault gets a secret only where it has none", () => {

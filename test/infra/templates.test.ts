@@ -18,6 +18,50 @@ describe("a deployment", () => {
   });
 });
 
+describe("each app", () => {
+  const apps = ofType(deployed(), "Microsoft.Web/sites").map(({ body }) => body);
+
+  it("has a plan of its own, of Flex Consumption on Linux, and what that needs", () => {
+    const plans = ofType(deployed(), "Microsoft.Web/serverfarms");
+    expect(apps.map(({ properties }) => valueAt(properties, "serverFarmId"))).toEqual(plans.map(({ id }) => id));
+    for (const { body } of plans)
+      expect(body).toMatchObject({
+        sku: { name: "FC1", tier: "FlexConsumption" },
+        kind: "functionapp",
+        properties: { reserved: true },
+      });
+    for (const { kind, properties } of apps) {
+      expect(kind).toBe("functionapp,linux");
+      expect(properties).toMatchObject({
+        functionAppConfig: {
+          runtime: { name: "node", version: "24" },
+          scaleAndConcurrency: { maximumInstanceCount: 40 },
+        },
+      });
+    }
+  });
+
+  // Flex Consumption refuses or ignores others, such as linuxFxVersion, alwaysOn, ftpsState or vnetRouteAllEnabled, and
+  // settings there would stand beside the list of settings, which replaces them. The compiler is silent on all of it.
+  it("has no property but these", () => {
+    for (const { properties } of apps) {
+      expect(Object.keys(properties as object).sort()).toEqual([
+        "clientAffinityEnabled",
+        "functionAppConfig",
+        "httpsOnly",
+        "outboundVnetRouting",
+        "publicNetworkAccess",
+        "serverFarmId",
+        "siteConfig",
+        "virtualNetworkSubnetId",
+      ]);
+      expect(
+        Object.keys(valueAt(properties, "siteConfig") as object).filter(name => !/ipSecurity/i.test(name)),
+      ).toEqual(["http20Enabled", "minTlsVersion", "scmMinTlsVersion"]);
+    }
+  });
+});
+
 describe("a secret on its way to a vault", () => {
   // The compiler writes the value of a parameter that is not secure into the snapshot.
   it("is known to nobody who may read deployments, because each parameter on its way is secure", () => {
