@@ -1,14 +1,15 @@
-// Growth: due work beside a long history, and many users, on a simulated table server that answers as Azure documents
-// it. See docs/scale.md.
+// Growth: due work beside a long history, and many users, on tables in memory whose operations are counted. See
+// docs/scale.md.
 import { parseArgs } from "node:util";
 import { closePeers, startPeers } from "../local/peers/all.ts";
 import { startStorage } from "../local/peers/storage/storage.ts";
 import { describeSystem } from "../local/start/system.ts";
+import { memoryTables } from "../test/support/storage/memory-tables.ts";
 import { machine, table } from "./auth/load.ts";
+import { fill, requestCopy } from "./scale/clone.ts";
 import { type JobResult, runJob } from "./scale/jobs.ts";
-import { documentedLimits, type MeterReport } from "./scale/meter.ts";
+import { documentedLimits, type MeterReport, meteredTables } from "./scale/metered-tables.ts";
 import { makeModelRequest } from "./scale/model-request.ts";
-import { startServer } from "./scale/server.ts";
 import { makeModelUser, type OperationResult, runSignIns } from "./scale/sign-ins.ts";
 
 const { values } = parseArgs({
@@ -30,9 +31,9 @@ const due = Number(values.due);
 const shared = ({ hottest }: MeterReport, items: number) =>
   hottest
     .filter(({ operations }) => operations > Math.max(10, items / 20))
-    .map(({ table: name, partition, operations }) => {
+    .map(({ partition, operations }) => {
       const each = operations / items;
-      return { name: `${name}/${partition}`, each, allowed: Math.floor(documentedLimits.partition / each) };
+      return { name: partition, each, allowed: Math.floor(documentedLimits.partition / each) };
     });
 
 function hottestOf(report: MeterReport, items: number): readonly string[] {
@@ -40,7 +41,8 @@ function hottestOf(report: MeterReport, items: number): readonly string[] {
   return first === undefined ? ["", "", ""] : [first.name, first.each.toFixed(2), String(first.allowed)];
 }
 
-function jobLine({ job, concurrency, processed, deferred, seconds, cpuMs, report }: JobResult): readonly string[] {
+function jobLine({ job, concurrency, result, seconds, cpuMs, report }: JobResult): readonly string[] {
+  const { processed, deferred } = result;
   const rate = processed / seconds;
   const items = Math.max(processed, 1);
   return [
@@ -53,7 +55,7 @@ function jobLine({ job, concurrency, processed, deferred, seconds, cpuMs, report
     (report.requests / items).toFixed(1),
     ...hottestOf(report, items),
     String(report.peak),
-    String(report.refused),
+    String(report.beyond),
   ];
 }
 
@@ -63,7 +65,7 @@ function operationLine({ operation, count, seconds, report }: OperationResult): 
     (count / seconds).toFixed(0),
     (report.requests / count).toFixed(1),
     ...hottestOf(report, count),
-    String(report.refused),
+    String(report.beyond),
   ];
 }
 
@@ -76,22 +78,22 @@ function detailsOf(name: string, report: MeterReport, items: number): string {
 
 const storage = await startStorage();
 const peers = await startPeers();
-const server = await startServer(values["latency-ms"]);
+const rowsInMemory = memoryTables();
+const [least = 3, most = 10] = values["latency-ms"].split(",").map(Number);
+const tables = meteredTables(rowsInMemory, [least, most]);
 try {
-  const { settings, connectionString } = await describeSystem(storage, peers);
+  const { settings } = await describeSystem(storage, peers);
   const model = await makeModelRequest(settings, peers);
-  const { id, shipmentId } = model;
+  const identity = { texts: [model.id, model.shipmentId], numbers: [] };
+  const copiesFrom = (first: number, count: number) => Array.from({ length: count }, (_, n) => requestCopy(first + n));
   const rowsOfEnded = Object.values(model.ended).flat().length;
-  const copies = { of: "request", id, shipmentId } as const;
-  const rows = await server.fill(
-    model.ended,
-    { ...copies, first: 1e9 },
-    Math.ceil(Number(values.history) / rowsOfEnded),
-  );
-  await server.fill(model.ordered, { ...copies, first: 2e9 }, due);
-  await server.fill(model.programmed, { ...copies, first: 3e9 }, due);
-  const user = await makeModelUser(connectionString);
-  const userRows = await server.fill(user.model, user.copies, Number(values.users));
+  const history = copiesFrom(1e9, Math.ceil(Number(values.history) / rowsOfEnded));
+  const rows = fill(rowsInMemory, { rows: model.ended, identity }, history);
+  fill(rowsInMemory, { rows: model.ordered, identity }, copiesFrom(2e9, due));
+  fill(rowsInMemory, { rows: model.programmed, identity }, copiesFrom(3e9, due));
+  const user = await makeModelUser();
+  const users = Array.from({ length: Number(values.users) }, (_, n) => user.copy(n));
+  const userRows = fill(rowsInMemory, user, users);
   console.log(`${machine()}\n${rows} rows of history, ${2 * due} due requests, ${userRows} rows of users.\n`);
   const jobs: JobResult[] = [];
   const options = {
@@ -99,12 +101,12 @@ try {
     peerMs: Number(values["peer-ms"]),
     creates: Number(values.creates),
   };
-  jobs.push(await runJob("create", server, model, { ...options, concurrency: 8 }));
+  jobs.push(await runJob("create", tables, model, { ...options, concurrency: 8 }));
   for (const concurrency of values.concurrency.split(",").map(Number))
     for (const job of ["process-shipments", "process-credential-requests"] as const)
-      jobs.push(await runJob(job, server, model, { ...options, concurrency }));
+      jobs.push(await runJob(job, tables, model, { ...options, concurrency }));
   // It reads its whole queue before it begins, which is all of the history here.
-  jobs.push(await runJob("clean-up", server, model, { ...options, concurrency: 8, seconds: 3 * options.seconds }));
+  jobs.push(await runJob("clean-up", tables, model, { ...options, concurrency: 8, seconds: 3 * options.seconds }));
   const hottest = ["hottest partition", "its operations each", "allows a second"];
   console.log(
     table([
@@ -118,21 +120,22 @@ try {
         "requests",
         ...hottest,
         "peak",
-        "refused",
+        "beyond limits",
       ],
       ...jobs.map(jobLine),
     ]),
   );
   console.log(
-    `\n${jobs.map(({ job, processed, report }) => detailsOf(job, report, Math.max(processed, 1))).join("\n")}\n`,
+    `\n${jobs.map(({ job, result, report }) => detailsOf(job, report, Math.max(result.processed, 1))).join("\n")}\n`,
   );
 
   const counts = { users: Number(values.users), count: Number(values["sign-ins"]), concurrency: 64 };
-  const operations = await runSignIns(server, counts);
-  console.log(table([["operation", "a second", "requests", ...hottest, "refused"], ...operations.map(operationLine)]));
+  const operations = await runSignIns(tables, counts);
+  console.log(
+    table([["operation", "a second", "requests", ...hottest, "beyond limits"], ...operations.map(operationLine)]),
+  );
   console.log(`\n${operations.map(({ operation, count, report }) => detailsOf(operation, report, count)).join("\n")}`);
 } finally {
-  await server.stop();
   await closePeers(peers);
   await storage.close();
 }

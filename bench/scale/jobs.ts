@@ -10,14 +10,13 @@ import { cleanUp } from "../../lib/connector/jobs/clean-up.ts";
 import { processCredentialRequests } from "../../lib/connector/jobs/process-credential-requests.ts";
 import { processShipments } from "../../lib/connector/jobs/process-shipments.ts";
 import { requestStore } from "../../lib/connector/storage/requests.table.ts";
-import { openTables } from "../../lib/platform/azure/tables.ts";
+import type { Tables } from "../../lib/platform/azure/tables.ts";
 import { days, hours, instant, plus } from "../../lib/platform/time.ts";
 import { orderBody } from "../connector/orders.ts";
-import type { MeterReport } from "./meter.ts";
+import type { Metered, meteredTables } from "./metered-tables.ts";
 import { benchCaller, type ModelRequest } from "./model-request.ts";
-import type { BenchServer } from "./server.ts";
 
-export interface JobOptions {
+interface JobOptions {
   /** How long a run starts new items. */
   readonly seconds: number;
   readonly concurrency: number;
@@ -27,16 +26,12 @@ export interface JobOptions {
   readonly creates: number;
 }
 
-export type Job = "create" | "process-shipments" | "process-credential-requests" | "clean-up";
+type Job = "create" | "process-shipments" | "process-credential-requests" | "clean-up";
 
-export interface JobResult {
+export interface JobResult extends Metered<Work> {
   readonly job: Job;
   readonly concurrency: number;
-  readonly processed: number;
-  readonly deferred: number;
-  readonly seconds: number;
   readonly cpuMs: number;
-  readonly report: MeterReport;
 }
 
 interface Work {
@@ -66,32 +61,32 @@ const works: Readonly<
     return { processed: activated, deferred };
   },
   "clean-up": async context => {
-    const { deleted, deferred } = await cleanUp(1, { ...context, now: () => plus(instant(Date.now()), days(3)) });
-    return { processed: deleted, deferred };
+    const now = () => plus(instant(Date.now()), days(3));
+    const { deleted, archived, deferred } = await cleanUp(1, { ...context, now });
+    return { processed: deleted + archived, deferred };
   },
 };
 
-/** Runs one job on the server's rows. */
+/** Runs one job on the rows of the tables. */
 export async function runJob(
   job: Job,
-  server: BenchServer,
+  { tables, metered }: ReturnType<typeof meteredTables>,
   model: ModelRequest,
   options: JobOptions,
 ): Promise<JobResult> {
-  const context = contextOn(server.connectionString, model, options);
+  const context = contextOn(tables, model, options);
   const before = process.cpuUsage();
-  const { result, seconds, report } = await server.metered(() => works[job](context, model, options));
+  const done = await metered(() => works[job](context, model, options));
   const { user, system } = process.cpuUsage(before);
-  return { job, concurrency: options.concurrency, ...result, seconds, cpuMs: (user + system) / 1000, report };
+  return { job, concurrency: options.concurrency, ...done, cpuMs: (user + system) / 1000 };
 }
 
-/** The real code on the simulated server. Peers answer after a fixed time with what they answered for the model. */
-function contextOn(connectionString: string, model: ModelRequest, options: JobOptions): ConnectorContext {
+/** The real code on these tables. Peers answer after a fixed time with what they answered for the model. */
+function contextOn(tables: Tables, model: ModelRequest, options: JobOptions): ConnectorContext {
   const { context: own, id: modelId, ongoing } = model;
   const { concurrency, peerMs, seconds } = options;
   // Everything that the model has in its queues is due by now.
   const now = () => plus(instant(Date.now()), hours(2));
-  const tables = openTables({ connectionString, timeoutMs: 30_000 });
   const requests = requestStore(tables, { shipmentsTable: "fprshipments", now, log: own.log });
   const events = eventStore(tables, { sinks: [], now, log: own.log });
   const responses = own.responses;

@@ -7,12 +7,12 @@ import { processCredentialRequests } from "../../lib/connector/jobs/process-cred
 import { processShipments } from "../../lib/connector/jobs/process-shipments.ts";
 import type { DeliveryShipment } from "../../lib/connector/peers/delivery-shipment.ts";
 import { connectorTables } from "../../lib/connector/storage/requests.table.ts";
-import { openTables, type Row, type Tables } from "../../lib/platform/azure/tables.ts";
+import { openTables } from "../../lib/platform/azure/tables.ts";
 import { createLog } from "../../lib/platform/log.ts";
 import { readAllSettings } from "../../local/deploy/read-all-settings.ts";
 import type { Peers } from "../../local/peers/all.ts";
 import { orderBody } from "../connector/orders.ts";
-import type { Snapshot } from "./clone.ts";
+import { type Snapshot, snapshotOf } from "./clone.ts";
 
 /** Who creates requests here. */
 export const benchCaller = { kind: "api_token", application: "bench" } as const;
@@ -54,11 +54,4 @@ export async function makeModelRequest(
   await processCredentialRequests("on_demand", context);
   await processCredentialRequests("on_demand", context);
   return { context, id, shipmentId, ongoing, ordered, programmed, ended: await snapshotOf(tables, names) };
-}
-
-/** Returns all rows of the tables. */
-export async function snapshotOf(tables: Tables, names: readonly string[]): Promise<Snapshot> {
-  const all: Record<string, readonly Row[]> = {};
-  for (const name of names) all[name] = await Array.fromAsync(tables.table(name).scan());
-  return all;
 }

@@ -9,15 +9,13 @@ import { signIn } from "../../lib/auth/sign-in/sign-in.ts";
 import { authStore } from "../../lib/auth/store.table.ts";
 import { authTables } from "../../lib/auth/tables.table.ts";
 import { parseUsername } from "../../lib/auth/users/username.ts";
-import { openTables } from "../../lib/platform/azure/tables.ts";
+import type { Tables } from "../../lib/platform/azure/tables.ts";
 import { createLog } from "../../lib/platform/log.ts";
 import { readSettings } from "../../lib/platform/settings/read-settings.ts";
 import { hours, instant, plus } from "../../lib/platform/time.ts";
-import type { Snapshot } from "./clone.ts";
-import type { MeterReport } from "./meter.ts";
-import { snapshotOf } from "./model-request.ts";
-import type { BenchServer } from "./server.ts";
-import type { Copies } from "./server-child.ts";
+import { memoryTables } from "../../test/support/storage/memory-tables.ts";
+import { type Snapshot, snapshotOf, userIdentity, usernameOfCopy } from "./clone.ts";
+import type { Metered, meteredTables } from "./metered-tables.ts";
 
 const now = () => instant(Date.now());
 const random = (size: number) => new Uint8Array(randomBytes(size));
@@ -29,8 +27,7 @@ const pepper = { current: async () => pepperKey, candidates: async () => [] };
 const keyedHash = createKeyedHash(pepper);
 const sleep = async () => {};
 
-const storeOn = (connectionString: string, clock = now) =>
-  authStore(openTables({ connectionString, timeoutMs: 30_000 }), { now: clock, random, sleep, log, keyedHash });
+const storeOn = (tables: Tables, clock = now) => authStore(tables, { now: clock, random, sleep, log, keyedHash });
 
 function usernameOf(name: string) {
   const parsed = parseUsername(name);
@@ -38,34 +35,32 @@ function usernameOf(name: string) {
   return parsed.value;
 }
 
-/** Creates a user in the emulator, and returns its rows with what differs in each copy. */
-export async function makeModelUser(connectionString: string): Promise<{ model: Snapshot; copies: Copies }> {
+/** Creates a user, and returns its rows with what identifies them. */
+export async function makeModelUser() {
   const name = "model000000";
-  const created = await storeOn(connectionString).users.create({
-    username: usernameOf(name),
-    passwordOf: async () => hash,
-  });
+  const tables = memoryTables();
+  const created = await storeOn(tables).users.create({ username: usernameOf(name), passwordOf: async () => hash });
   if (created === undefined) throw new Error("The model exists already.");
-  const { id } = created.value;
   // The notice of the creation is the same for all.
-  const copied = authTables.filter(table => table !== "expiry");
-  const model = await snapshotOf(openTables({ connectionString, timeoutMs: 30_000 }), copied);
-  return { model, copies: { of: "user", id, name } };
+  const rows: Snapshot = await snapshotOf(
+    tables,
+    authTables.filter(table => table !== "expiry"),
+  );
+  const { id } = created.value;
+  return { rows, identity: userIdentity(name, id), copy: (n: number) => userIdentity(usernameOfCopy(n), id + 1 + n) };
 }
 
-export interface OperationResult {
+export interface OperationResult extends Metered<unknown> {
   readonly operation: string;
   readonly count: number;
-  readonly seconds: number;
-  readonly report: MeterReport;
 }
 
 /** Does each operation many times. The password hash is left out, because it costs no storage call. */
 export async function runSignIns(
-  server: BenchServer,
+  { tables, metered }: ReturnType<typeof meteredTables>,
   { users, count, concurrency }: { readonly users: number; readonly count: number; readonly concurrency: number },
 ): Promise<readonly OperationResult[]> {
-  const store = storeOn(server.connectionString);
+  const store = storeOn(tables);
   const deps = {
     ...store,
     hasher: {
@@ -89,15 +84,14 @@ export async function runSignIns(
     sleep,
   };
   const tomorrow = () => plus(now(), hours(26));
-  const cleaner = storeOn(server.connectionString, tomorrow);
+  const cleaner = storeOn(tables, tomorrow);
   const limit = pLimit(concurrency);
   const results: OperationResult[] = [];
   const measure = async (operation: string, times: number, work: (n: number) => Promise<unknown>): Promise<void> => {
     const all = () => Promise.all(Array.from({ length: times }, (_, n) => limit(work, n)));
-    const { seconds, report } = await server.metered(all);
-    results.push({ operation, count: times, seconds, report });
+    results.push({ operation, count: times, ...(await metered(all)) });
   };
-  const name = (n: number) => `user${String(Math.floor((n * users) / count)).padStart(7, "0")}`;
+  const name = (n: number) => usernameOfCopy(Math.floor((n * users) / count));
   const sessions: string[] = [];
   await measure("sign-in with password", count, async n => {
     const result = await signIn({ username: name(n), password: "any" }, deps, { newSession: {} });
@@ -112,7 +106,7 @@ export async function runSignIns(
   await measure("create user", count / 4, n =>
     store.users.create({ username: usernameOf(`new${n}-${process.pid}`), passwordOf: async () => hash }),
   );
-  const { seconds, report } = await server.metered(() => cleaner.cleanUp());
-  results.push({ operation: "clean-up, each session and throttle", count: sessions.length, seconds, report });
+  const cleaned = await metered(() => cleaner.cleanUp());
+  results.push({ operation: "clean-up, each session and throttle", count: sessions.length, ...cleaned });
   return results;
 }

@@ -1,48 +1,40 @@
 import { checkedEtag, type Entity, type Filter, type Scan, toEntity, toRow } from "../../../lib/platform/azure/rows.ts";
 import type { Action, Row, Table, Tables } from "../../../lib/platform/azure/tables.ts";
+import { memoryRows } from "./memory-rows.ts";
 
-/** Rows of all tables by their keys. */
-type Rows = Map<string, Row>;
-
-/** Tables in memory, for tests that run an operation many thousand times. */
+/** Tables in memory: for tests that run an operation many thousand times, and for the growth of `bench/scale.ts`. */
 export interface MemoryTables extends Tables {
   /** Rows of a table, sorted by partition key and row key. */
   rowsOf(table: string): readonly Row[];
+  /** Puts a row as it is. */
+  put(table: string, row: Row): void;
   /** Tables with the same rows, which change apart from these. */
   copy(): MemoryTables;
 }
 
+type Rows = ReturnType<typeof memoryRows>;
+
 /** Opens tables that keep the rules of Table storage: conditions, transactions, order of keys. Every table exists. */
 export function memoryTables(start: ReadonlyMap<string, Rows> = new Map(), versions = { last: 0 }): MemoryTables {
-  const all = new Map([...start].map(([name, rows]) => [name, new Map(rows)]));
+  const all = new Map([...start].map(([name, rows]) => [name, rows.copy()]));
   const rowsOf = (name: string): Rows => {
-    const rows = all.get(name) ?? new Map();
+    const rows = all.get(name) ?? memoryRows();
     all.set(name, rows);
     return rows;
   };
-  const sorted = (name: string) => [...rowsOf(name).values()].sort(byKeys);
+  const newEtag = () => `W/"${++versions.last}"`;
   return {
-    table: name =>
-      memoryTable(
-        () => rowsOf(name),
-        () => sorted(name),
-        versions,
-      ),
+    table: name => memoryTable(() => rowsOf(name), newEtag),
     createTable: async () => {},
-    rowsOf: sorted,
+    rowsOf: name => [...rowsOf(name).inOrder({})],
+    put: (table, row) => rowsOf(table).put(row),
     copy: () => memoryTables(all, { ...versions }),
   };
 }
 
-const keyOf = (partitionKey: string, rowKey: string): string => `${partitionKey}\n${rowKey}`;
-
-const compare = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
-const byKeys = (one: Row, other: Row): number =>
-  compare(one.partitionKey, other.partitionKey) || compare(one.rowKey, other.rowKey);
-
-function memoryTable(rows: () => Rows, sorted: () => readonly Row[], versions: { last: number }): Table {
+function memoryTable(rows: () => Rows, newEtag: () => string): Table {
   const put = (entity: Entity, base: object = {}): string => {
-    const etag = `W/"${++versions.last}"`;
+    const etag = newEtag();
     // By the same conversion as for storage, which refuses what it cannot store.
     const { partitionKey, rowKey, ...columns } = toRow(toEntity(entity));
     const plain = Object.fromEntries(
@@ -51,10 +43,10 @@ function memoryTable(rows: () => Rows, sorted: () => readonly Row[], versions: {
         value instanceof Object ? Number((value as { value: string }).value) : value,
       ]),
     );
-    rows().set(keyOf(partitionKey, rowKey), { ...base, ...plain, partitionKey, rowKey, etag });
+    rows().put({ ...base, ...plain, partitionKey, rowKey, etag });
     return etag;
   };
-  const get = (partitionKey: string, rowKey: string) => rows().get(keyOf(partitionKey, rowKey));
+  const get = (partitionKey: string, rowKey: string) => rows().get(partitionKey, rowKey);
   const isMet = (partitionKey: string, action: Action): boolean => {
     if ("insert" in action) return get(partitionKey, action.insert.rowKey) === undefined;
     if ("upsert" in action) return true;
@@ -67,18 +59,20 @@ function memoryTable(rows: () => Rows, sorted: () => readonly Row[], versions: {
   };
   const make = (partitionKey: string, action: Action): string | undefined => {
     if ("remove" in action) {
-      rows().delete(keyOf(partitionKey, action.remove.rowKey));
+      rows().remove(partitionKey, action.remove.rowKey);
       return undefined;
     }
     if ("merge" in action) return put({ ...action.merge, partitionKey }, get(partitionKey, action.merge.rowKey));
     const part = "insert" in action ? action.insert : "replace" in action ? action.replace : action.upsert;
     return put({ ...part, partitionKey });
   };
-  const page: Table["queryPage"] = async (filter, { top, continuation = "" }) => {
-    const found = sorted().filter(row => keyOf(row.partitionKey, row.rowKey) >= continuation && isIn(filter, row));
-    const next = found[top];
-    const shown = found.slice(0, top);
-    return next === undefined ? { rows: shown } : { rows: shown, continuation: keyOf(next.partitionKey, next.rowKey) };
+  const page: Table["queryPage"] = async (filter, { top, continuation }) => {
+    const shown: Row[] = [];
+    for (const row of rows().inOrder(filter, continuation)) {
+      if (shown.length === top) return { rows: shown, continuation: `${row.partitionKey}\n${row.rowKey}` };
+      shown.push(row);
+    }
+    return { rows: shown };
   };
   const transact = (partitionKey: string, actions: readonly Action[]) =>
     actions.every(action => isMet(partitionKey, action))
@@ -86,6 +80,9 @@ function memoryTable(rows: () => Rows, sorted: () => readonly Row[], versions: {
       : undefined;
   const write = async ({ partitionKey, ...part }: Entity, action: (part: Omit<Entity, "partitionKey">) => Action) =>
     transact(partitionKey, [action(part)])?.[0];
+  async function* query(filter: Filter | Scan, { limit = Number.POSITIVE_INFINITY } = {}) {
+    yield* (await page(filter, { top: limit })).rows;
+  }
   return {
     get: async (partitionKey, rowKey) => get(partitionKey, rowKey),
     insert: entity => write(entity, insert => ({ insert }) as Action),
@@ -99,30 +96,8 @@ function memoryTable(rows: () => Rows, sorted: () => readonly Row[], versions: {
     remove: async (partitionKey, rowKey, etag) =>
       transact(partitionKey, [{ remove: { rowKey }, ...(etag !== undefined && { etag }) }]) !== undefined,
     transact: async (partitionKey, actions) => transact(partitionKey, actions),
-    query: async function* (filter, { limit = Number.POSITIVE_INFINITY } = {}) {
-      yield* (await page(filter, { top: limit })).rows;
-    },
+    query,
     queryPage: page,
-    scan: async function* (range = {}) {
-      yield* (await page(range, { top: Number.POSITIVE_INFINITY })).rows;
-    },
+    scan: (range = {}, options) => query(range, options),
   };
-}
-
-function isIn(filter: Filter | Scan, { partitionKey, rowKey }: Row): boolean {
-  if (!("partitionKey" in filter)) {
-    const { afterPartition, beforePartition, rowKeys, from = "" } = filter;
-    return (
-      rowKey >= from &&
-      (rowKeys === undefined || rowKeys.includes(rowKey)) &&
-      (afterPartition === undefined || partitionKey > afterPartition) &&
-      (beforePartition === undefined || partitionKey < beforePartition)
-    );
-  }
-  return (
-    partitionKey === filter.partitionKey &&
-    (filter.from === undefined || rowKey >= filter.from) &&
-    (filter.before === undefined || rowKey < filter.before) &&
-    rowKey.startsWith(filter.rowKeyPrefix ?? "")
-  );
 }

@@ -483,6 +483,14 @@ describe("storage that is away or throttling", () => {
     expect(`${error} ${(error as Error).stack} ${(error as Error).cause}`).not.toContain("314159");
   });
 
+  test("goes on after a page without rows, which the service gives where a server has none of the range", async () => {
+    const next = { "x-ms-continuation-nextpartitionkey": "b", "x-ms-continuation-nextrowkey": "" };
+    const json = { "content-type": "application/json" };
+    answers.push({ status: 200, headers: { ...json, ...next }, body: { value: [] } });
+    answers.push({ status: 200, headers: json, body: { value: [{ PartitionKey: "b", RowKey: "r" }] } });
+    expect(await all(limited.scan({ beforePartition: "c" }))).toEqual(["r"]);
+  });
+
   test("is unavailable where something else answers for it, not empty", async () => {
     answers.push({ status: 200, headers: { "content-type": "text/html" }, body: "<html>" });
     await expect(limited.get(pk, "r")).rejects.toMatchObject({ kind: "unavailable" });

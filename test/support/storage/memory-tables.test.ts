@@ -1,11 +1,9 @@
 import { expect, test } from "vitest";
-import { createMeter } from "../../../bench/scale/meter.ts";
-import { startTableServer } from "../../../bench/scale/table-server.ts";
 import { openTables, type Row, type Table } from "../../../lib/platform/azure/tables.ts";
-import { atEndOfFile } from "../../support/run/end-of-file.ts";
-import { freshStorage, storageTimeoutMs } from "../../support/storage/fresh-storage.ts";
+import { freshStorage, storageTimeoutMs } from "./fresh-storage.ts";
+import { memoryTables } from "./memory-tables.ts";
 
-/** The calls that the project makes of a table, as text that two servers can be compared by. */
+/** The calls that the project makes of a table, whose results are compared. */
 async function callEverything(table: Table): Promise<readonly unknown[]> {
   const shown = (row: Row | undefined) => {
     const { etag, ...columns } = row ?? {};
@@ -42,8 +40,15 @@ async function callEverything(table: Table): Promise<readonly unknown[]> {
   const rest = await table.queryPage({ partitionKey: "it's" }, { top: 2, continuation: page.continuation });
   const scanned: unknown[] = [];
   for await (const each of table.scan()) scanned.push(shown(each));
-  for (const beforePartition of ["other", "it's", "p"])
-    for await (const each of table.scan({ beforePartition })) scanned.push(shown(each));
+  for (const range of [
+    { beforePartition: "other" },
+    { beforePartition: "it's" },
+    { afterPartition: "it's" },
+    { partitionPrefix: "it", rowKeys: ["d", "none", "a'1"] },
+    { from: "b" },
+    { rowKeyPrefix: "z" },
+  ])
+    for await (const each of table.scan(range)) scanned.push(shown(each));
   return [
     [again, got, missing, late, afterMerge, mergedMissing, failed, all, scanned],
     [typeof inserted, typeof changed],
@@ -57,25 +62,12 @@ async function callEverything(table: Table): Promise<readonly unknown[]> {
   ];
 }
 
-test("the simulated table server gives the same answers as the emulator", async () => {
-  const simulated = await startTableServer({ latencyMs: [0, 0] });
-  atEndOfFile(() => simulated.close());
+test("tables in memory give the same results as the emulator", async () => {
+  const { connectionString } = freshStorage();
+  const emulated = openTables({ connectionString, timeoutMs: storageTimeoutMs });
+  await emulated.createTable("things");
   const [expected, actual] = await Promise.all(
-    [freshStorage().connectionString, simulated.connectionString].map(async connectionString => {
-      const tables = openTables({ connectionString, timeoutMs: storageTimeoutMs });
-      await tables.createTable("scale");
-      return callEverything(tables.table("scale"));
-    }),
+    [emulated, memoryTables()].map(tables => callEverything(tables.table("things"))),
   );
   expect(actual).toEqual(expected);
-});
-
-test("the meter refuses operations beyond the limits of a partition and of the account, until the next second", () => {
-  let nowMs = 0;
-  const meter = createMeter({ partition: 3, account: 5 }, () => nowMs);
-  const admit = (partition: string, rows: number) => meter.admit({ kind: "insert", table: "t", partition, rows });
-  expect([admit("a", 2), admit("a", 2), admit("b", 3), admit("c", 1)]).toEqual([true, false, true, false]);
-  nowMs = 1000;
-  expect(admit("a", 2)).toBe(true);
-  expect(meter.report()).toMatchObject({ operations: 7, requests: 5, refused: 2, peak: 5 });
 });
