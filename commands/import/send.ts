@@ -2,11 +2,13 @@ import type { Client } from "openapi-fetch";
 import * as z from "zod";
 import type { OtpKeyImport, paths } from "../../docs/openapi/core.ts";
 import { omitUndefined } from "../../lib/platform/collections.ts";
-import { refusalOf } from "../api.ts";
+import { type ApiAnswer, refusalOf } from "../api.ts";
 import { type Answered, type Ask, ImportStopped } from "./calls.ts";
 import type { ImportKey } from "./formats/parsed-lines.ts";
+import type { Outcome } from "./lines.ts";
 import type { Sent } from "./run-import.ts";
 import { plain } from "./screen.ts";
+import type { ImportUser } from "./users/imported-user.ts";
 
 const keyList = z.array(z.object({ prefix: z.string() }));
 const results = z.object({
@@ -16,6 +18,7 @@ const results = z.object({
       prefix: z.string().optional(),
       status: z.union([200, 201, 400, 403, 409, 500].map(status => z.literal(status))),
       error: z.string().optional(),
+      problems: z.array(z.object({ field: z.string() })).default([]),
     }),
   ),
 });
@@ -34,55 +37,96 @@ export async function checkCore({ api, ask }: Core): Promise<void> {
   throw stoppedBy(answer);
 }
 
-/** Maximum number of OTP keys in a call. */
+/** Maximum number of OTP keys or users in a call. */
 export const maxBatch = 100;
+
+interface Batch {
+  readonly count: number;
+  readonly call: (signal: AbortSignal) => Promise<ApiAnswer>;
+  /** The prefixes that the results must have, if any. */
+  readonly prefixes?: readonly string[];
+  readonly secrets: readonly (string | undefined)[];
+  /** Returns the outcome of an element with another status than 500. */
+  readonly outcomeOf: (result: Result, index: number) => Sent;
+}
+
+interface SentElement extends Sent {
+  /** Absent if the call had no result for the element. */
+  readonly status?: number;
+}
+
+/** Sends a batch in one call. Throws `ImportStopped` for a failure that every other element would have too. */
+async function sendBatch(
+  ask: Ask,
+  { count, call, prefixes, secrets, outcomeOf }: Batch,
+): Promise<readonly SentElement[]> {
+  const answer = await ask(call);
+  const all = (outcome: Outcome, reason: string) => Array.from({ length: count }, () => ({ outcome, reason }));
+  if (answer === undefined) return all("open", "no response");
+  const { status, body } = answer;
+  if (status === 500) return all("failed", failed);
+  if (status === 400 || status === 413) return all("refused", responded(refusalOf(status, body), secrets));
+  const found = status === 200 ? (results.safeParse(body).data?.results ?? []) : [];
+  const isOf = ({ index, prefix }: Result, position: number) =>
+    index === position && (prefix ?? prefixes?.[position]) === prefixes?.[position];
+  if (found.length !== count || !found.every(isOf)) throw stoppedBy(answer);
+  return found.map((result, index): SentElement => {
+    const { status } = result;
+    return { status, ...(status === 500 ? { outcome: "failed", reason: failed } : outcomeOf(result, index)) };
+  });
+}
+
+const failed = "Core failed at it (500)";
+
+/** Returns a reason with a text of a response, without secrets: a proxy's error page might quote the request. */
+function responded(text: string, secrets: Batch["secrets"]): string {
+  const lower = text.toLowerCase();
+  const quotes = secrets.some(secret => secret && lower.includes(secret.toLowerCase()));
+  return `Core responded: ${quotes ? "a text that quotes a secret" : plain(text)}`;
+}
+
+const refusedBy = ({ status, error }: Result, secrets: Batch["secrets"]): Sent => ({
+  outcome: "refused",
+  reason: responded(refusalOf(status, { error }), secrets),
+});
 
 /**
  * Sends OTP keys in one call (A10). With `replace`, sends those with the status 409 once more with `replace`, to
- * distinguish `replaced` from `present`. Throws `ImportStopped` for a failure that every other key would have too.
+ * distinguish `replaced` from `present`. Throws `ImportStopped`.
  */
 export async function sendKeys(
   keys: readonly ImportKey[],
   { replace }: { readonly replace: boolean },
   core: Core,
 ): Promise<readonly Sent[]> {
-  const sent = await sendBatch(keys, { replace: false }, core);
-  const inConflict = [...keys.keys()].filter(index => replace && sent[index]?.status === 409);
+  const sent = await sendKeysOnce(keys, { replace: false }, core);
+  const inConflict = keys.filter((_, index) => replace && sent[index]?.status === 409);
   if (inConflict.length === 0) return sent;
-  const again = await sendBatch(
-    inConflict.map(index => keys[index] as ImportKey),
-    { replace },
-    core,
-  );
-  return sent.map((each, index) => again[inConflict.indexOf(index)] ?? each);
+  const again = await sendKeysOnce(inConflict, { replace }, core);
+  return keys.map((key, index) => (again[inConflict.indexOf(key)] ?? sent[index]) as Sent);
 }
 
-interface SentKey extends Sent {
-  /** Absent if the call had no result for the key. */
-  readonly status?: number;
-}
-
-async function sendBatch(
+const sendKeysOnce = (
   keys: readonly ImportKey[],
   { replace }: { readonly replace: boolean },
   { api, ask }: Core,
-): Promise<readonly SentKey[]> {
+): Promise<readonly SentElement[]> => {
   const otpkeys = keys.map(key => ({ ...importFields(key), ...(replace && { replace }) }));
-  const answer = await ask(signal => api.POST("/core/otpkeys/batch", { body: { otpkeys }, signal }));
-  if (answer === undefined) return keys.map(() => ({ outcome: "open", reason: "no response" }));
-  if (answer.status === 500) return keys.map(() => ({ outcome: "failed", reason: "Core failed at it (500)" }));
-  if (answer.status === 400)
-    return keys.map(() => ({ outcome: "refused", reason: responded(refusalOf(answer.status, answer.body), keys) }));
-  const parsed = answer.status === 200 ? results.safeParse(answer.body).data?.results : undefined;
-  const isComplete =
-    parsed?.length === keys.length &&
-    parsed.every(
-      ({ index, prefix }, position) => index === position && (prefix ?? keys[index]?.prefix) === keys[index]?.prefix,
-    );
-  if (parsed === undefined || !isComplete) throw stoppedBy(answer);
-  const found = replace ? "replaced" : "present";
-  return parsed.map(result => ({ status: result.status, ...resultOf(result, keys, found) }));
-}
+  const secrets = otpkeys.flatMap(({ secret, private_id: privateId }) => [secret, privateId]);
+  return sendBatch(ask, {
+    count: keys.length,
+    call: signal => api.POST("/core/otpkeys/batch", { body: { otpkeys }, signal }),
+    prefixes: keys.map(({ prefix }) => prefix),
+    secrets,
+    outcomeOf: result => {
+      const { status } = result;
+      if (status === 409)
+        return { outcome: "refused", reason: "Core has another secret for its prefix: see --replace" };
+      if (status > 201) return refusedBy(result, secrets);
+      return { outcome: status === 201 ? "imported" : replace ? "replaced" : "present", reason: "" };
+    },
+  });
+};
 
 const importFields = ({ prefix, kind, secret, privateId, ...rest }: ImportKey) => ({
   prefix,
@@ -103,32 +147,26 @@ const importFields = ({ prefix, kind, secret, privateId, ...rest }: ImportKey) =
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
 
-function resultOf({ status, error }: Result, keys: readonly ImportKey[], found: "present" | "replaced"): Sent {
-  switch (status) {
-    case 201:
-      return { outcome: "imported", reason: "" };
-    case 200:
-      return { outcome: found, reason: "" };
-    case 409:
-      return { outcome: "refused", reason: "Core has another secret for its prefix: see --replace" };
-    case 500:
-      return { outcome: "failed", reason: "Core failed at it (500)" };
-    default:
-      return { outcome: "refused", reason: responded(refusalOf(status, { error }), keys) };
-  }
-}
-
-/** Returns a reason with a text of a response, without the secrets of the keys: a proxy's error page might quote the request. */
-function responded(text: string, keys: readonly ImportKey[]): string {
-  const lower = text.toLowerCase();
-  const quotes = keys.some(({ secret, privateId }) =>
-    [secret, privateId].some(bytes => bytes && lower.includes(hex(bytes))),
-  );
-  return `Core responded: ${quotes ? "a text that quotes the secret" : plain(text)}`;
+/** Sends users in one call (A25). Throws `ImportStopped`. */
+export async function sendUsers(users: readonly ImportUser[], { api, ask }: Core): Promise<readonly Sent[]> {
+  const body = { users: users.map(({ note: _, ...user }) => ({ ...user, otpkeys: [...user.otpkeys] })) };
+  return sendBatch(ask, {
+    count: users.length,
+    call: signal => api.POST("/core/users/batch", { body, signal }),
+    secrets: users.flatMap(({ password, password_hash: hash }) => [password, hash]),
+    outcomeOf: (result, index) => {
+      const { status } = result;
+      const fields = result.problems.map(({ field }) => plain(field)).join(", ");
+      if (status === 409) return { outcome: "refused", reason: `Core has a user of this name with another ${fields}` };
+      // Core quotes no password, and a common one is a word of its answer.
+      if (status > 201) return refusedBy(result, []);
+      return { outcome: status === 201 ? "imported" : "present", reason: users[index]?.note ?? "" };
+    },
+  });
 }
 
 /** Returns the error of a response that every other call would get too. */
-export function stoppedBy({ status }: Pick<Answered, "status">): ImportStopped {
+function stoppedBy({ status }: Pick<Answered, "status">): ImportStopped {
   const reasons: Readonly<Record<number, string>> = {
     401: "the token is refused (401): it is wrong, expired or revoked",
     403: "the token has no access (403): it must have the role Core.Admin, or be an API token of Core",

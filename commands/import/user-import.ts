@@ -3,10 +3,10 @@ import { foldUsername } from "../../lib/auth/users/username.ts";
 import type { ImportKind } from "./import-command.ts";
 import { readTexts } from "./inputs.ts";
 import { type Line, linesOf, withoutDuplicates } from "./lines.ts";
+import { sendUsers } from "./send.ts";
 import { type UserImportArguments, userImportArguments } from "./users/arguments.ts";
 import { bytesOf, type ImportUser } from "./users/imported-user.ts";
 import { readUsers } from "./users/read-users.ts";
-import { sendUsers } from "./users/send-users.ts";
 import { readYubiAuth } from "./users/yubiauth.ts";
 
 /** The import of users of another server (A25). */

@@ -374,7 +374,7 @@ describe("a Core that does not answer as it should", () => {
     expect(code).toBe(1);
     expect(out.split("\n").slice(1, 3)).toEqual([
       `${file}:2: refused: Core responded:  [2Jno more (400)`,
-      `${file}:3: refused: Core responded: a text that quotes the secret`,
+      `${file}:3: refused: Core responded: a text that quotes a secret`,
     ]);
     const outputs = out + error + readFileSync(report, "utf8");
     expect(outputs).not.toContain("\u001b");
