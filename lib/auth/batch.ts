@@ -1,29 +1,37 @@
+import pLimit from "p-limit";
 import { Fault, isUnavailable } from "../platform/fault.ts";
 import type { Log } from "../platform/log.ts";
 
-/** Work on the elements of a batch. */
-export function createBatch(log: Log) {
+interface Options<E> {
+  readonly log: Log;
+  /** Number of elements that are worked on at once. */
+  readonly concurrency: number;
+  /** Elements of one group are worked on one after another; by default each is a group. */
+  readonly groupOf?: (element: E) => string;
+}
+
+/**
+ * Works on the elements of a batch. Returns the results in the order of the elements: of a refusal its Fault, of any
+ * other error, which is logged, Fault `internal`. Throws the first Fault `unavailable`: after it no further element is
+ * begun, because it would fail as well, and the batch is repeated as a whole.
+ */
+export async function runBatch<E, R>(
+  elements: readonly E[],
+  work: (element: E) => Promise<R>,
+  { log, concurrency, groupOf }: Options<E>,
+): Promise<readonly (R | Fault)[]> {
   let outage: Fault | undefined;
-  return {
-    /**
-     * Runs work on one element. Returns the Fault of a refusal. Any other error is logged and becomes Fault `internal`.
-     * After an outage does nothing: without storage, the remaining elements would fail as well.
-     */
-    async run<T>(work: () => Promise<T>): Promise<T | Fault> {
-      if (outage !== undefined) return outage;
-      try {
-        return await work();
-      } catch (error) {
-        const isFault = error instanceof Fault;
-        if (!isFault) log.error("failed", { error });
-        const fault = isFault ? error : new Fault("internal", "Internal error.", { cause: error });
-        if (isUnavailable(fault)) outage ??= fault;
-        return fault;
-      }
-    },
-    /** Throws the first Fault `unavailable`: a batch without storage fails as a whole, and is repeated. */
-    throwOutage(): void {
-      if (outage !== undefined) throw outage;
-    },
+  const results: (R | Fault)[] = [];
+  const faultOf = (error: unknown): Fault => {
+    const isFault = error instanceof Fault;
+    if (!isFault) log.error("failed", { error });
+    if (isUnavailable(error)) outage ??= error;
+    return isFault ? error : new Fault("internal", "Internal error.", { cause: error });
   };
+  const groups = Map.groupBy(elements.entries(), ([index, element]) => groupOf?.(element) ?? index);
+  await pLimit(concurrency).map(groups.values(), async group => {
+    for (const [index, element] of group) results[index] = outage ?? (await work(element).catch(faultOf));
+  });
+  if (outage !== undefined) throw outage;
+  return results;
 }

@@ -1,8 +1,10 @@
 import * as z from "zod";
-import { type ImportedKey, importProblems } from "../../../lib/auth/otpkeys/imported-key.ts";
 import { totpAlgorithms } from "../../../lib/auth/otpkeys/kinds/contract.ts";
+import { draftProblems } from "../../../lib/auth/otpkeys/kinds/draft-problems.ts";
 import { base32ToBytes } from "../../../lib/auth/otpkeys/kinds/encodings.ts";
-import { otpKindNames } from "../../../lib/auth/otpkeys/kinds/kinds.ts";
+import { otpKindNames, otpKinds } from "../../../lib/auth/otpkeys/kinds/kinds.ts";
+import type { ImportedKey } from "../../../lib/auth/otpkeys/merge-import.ts";
+import { validityProblems } from "../../../lib/auth/otpkeys/otpkey-access.ts";
 import { type Caller, hasRole } from "../../../lib/platform/caller.ts";
 import type { Problem } from "../../../lib/platform/fault.ts";
 import {
@@ -75,7 +77,7 @@ export const importFields = z.lazy(() =>
       (given, context) => {
         const isRefused = (name: string) => context.issues.some(({ path }) => path?.[0] === name);
         const readable = Object.fromEntries(Object.entries(given).filter(([name]) => !isRefused(name)));
-        for (const { path, reason } of [...combinationProblems(given), ...importProblems(toDraft(readable))]) {
+        for (const { path, reason } of [...combinationProblems(given), ...draftProblemsOf(readable)]) {
           // Both fields are the secret, which is then not missing.
           const isKnown = isRefused(path) || (path === "secret" && isRefused("secret_base32"));
           if (!isKnown) context.addIssue({ code: "custom", path: [path], message: reason });
@@ -99,6 +101,16 @@ function combinationProblems(given: ImportFields): readonly Problem[] {
   if (given.secret !== undefined) problems.push({ path, reason: "must not be given together with secret" });
   if (kind === "yubico" || kind === "remote") problems.push({ path, reason: "is not for this kind of key" });
   return problems;
+}
+
+/** Returns the problems by the rules of the kind, and of the validity. */
+function draftProblemsOf(given: Partial<ImportFields>): readonly Problem[] {
+  const { kind, validity, ...draft } = toDraft(given);
+  const ofDraft = kind === undefined ? [] : draftProblems(draft, otpKinds[kind].rules);
+  return [
+    ...ofDraft.map(({ field, reason }) => ({ path: field === "privateId" ? "private_id" : field, reason })),
+    ...validityProblems(validity),
+  ];
 }
 
 /** Returns the part of an import that can be checked without the stored OTP key. */

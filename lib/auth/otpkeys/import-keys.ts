@@ -1,15 +1,16 @@
 import { isDeepStrictEqual } from "node:util";
-import pLimit from "p-limit";
-import { Fault, invalidRequest } from "../../platform/fault.ts";
-import { conflict, retryOnConflict } from "../../platform/stored.ts";
-import { createBatch } from "../batch.ts";
+import { Fault, invalidRequest, type Problem, refuseProblems } from "../../platform/fault.ts";
+import { conflict, retryOnConflict, type Stored } from "../../platform/stored.ts";
+import { runBatch } from "../batch.ts";
 import type { AuthDeps } from "../deps.ts";
-import type { NewOtpKey, OtpKey } from "../store.ts";
-import { type ImportedKey, type Owner, prepareImport, unknownUsername } from "./imported-key.ts";
+import { maxAssignedKeys, type NewOtpKey, type OtpKey, type User } from "../store.ts";
 import { secretContext, secretToText } from "./kinds/key-secret.ts";
-import { assignExistingKey, newKey } from "./manage-otpkeys.ts";
-import { mergeImport } from "./merge-import.ts";
+import { otpKinds } from "./kinds/kinds.ts";
+import { adminRequired, assignExistingKey, newKey, unusedParameters } from "./manage-otpkeys.ts";
+import { type ImportedKey, mergeImport } from "./merge-import.ts";
 import { hasSameValidity, logValiditySet } from "./otpkey-access.ts";
+
+type Owner = NonNullable<ImportedKey["owner"]>;
 
 interface ImportResult {
   readonly key: OtpKey;
@@ -24,18 +25,15 @@ interface ImportResult {
  * counter and sets the other given values; with `replace` it sets counter and drift too. Another secret is a conflict
  * without `replace`. Without a kind, the secret of an existing key stays as it is. Then assigns the key to the user
  * that the import names, if any.
- * Throws Fault `invalid` with every problem, `conflict`; `forbidden` for a change, or an assignment, that is not
- * allowed.
+ * Throws Fault `invalid` for that user, `conflict`; `forbidden` for a replacement, a change, or an assignment, that is
+ * not allowed.
  */
-export async function importKey(
-  imported: ImportedKey,
-  deps: AuthDeps,
-  readOwned = ownedReader(deps),
-): Promise<ImportResult> {
-  const { prefix, kind, owner, validity } = imported;
-  const owned = owner && (await readOwned(owner));
-  const { secret, parameters } = prepareImport(imported, owned);
-  owned?.add(prefix);
+export async function importKey(imported: ImportedKey, deps: AuthDeps): Promise<ImportResult> {
+  const { prefix, kind, owner, validity, replace, mayTakeOver } = imported;
+  if (replace && !mayTakeOver) throw adminRequired("To use `replace`");
+  if (owner !== undefined) refuseProblems(ownerProblems(await deps.users.find(owner), prefix));
+  const { secret, parameters } =
+    kind === undefined ? { parameters: unusedParameters, secret: undefined } : otpKinds[kind].prepare(imported);
   const draft: NewOtpKey = {
     ...newKey(prefix, parameters, kind),
     ...validity,
@@ -66,16 +64,14 @@ export async function importKey(
   });
 }
 
-/** Returns a function that returns the prefixes of the OTP keys of a user, and reads each user once. */
-function ownedReader({ users }: AuthDeps) {
-  const known = new Map<string, Promise<Set<string> | undefined>>();
-  return (owner: Owner): Promise<Set<string> | undefined> => {
-    const reading =
-      known.get(owner.folded) ??
-      users.find(owner).then(user => user && new Set(user.value.otpkeys.map(each => each.prefix)));
-    known.set(owner.folded, reading);
-    return reading;
-  };
+const unknownUsername: Problem = { path: "username", reason: "is not the name of a user" };
+
+/** Returns why an OTP key cannot be assigned to a user. */
+function ownerProblems(user: Stored<User> | undefined, prefix: string): readonly Problem[] {
+  if (user === undefined) return [unknownUsername];
+  const { otpkeys } = user.value;
+  if (otpkeys.length < maxAssignedKeys || otpkeys.some(each => each.prefix === prefix)) return [];
+  return [{ path: "username", reason: `is that of a user who has ${maxAssignedKeys} otpkeys already` }];
 }
 
 /**
@@ -92,9 +88,6 @@ async function assignToOwner(owner: Owner, { prefix, mayTakeOver }: ImportedKey,
   }
 }
 
-/** Number of OTP keys that are imported at once. */
-const concurrency = 16;
-
 /**
  * Imports up to 100 OTP keys of different prefixes, and refuses those with problems. Results have the order of the
  * keys. With a Fault nothing of the OTP key was imported, but a new key may exist without its user if that one was
@@ -105,16 +98,12 @@ export async function importKeys(
   keys: readonly ImportedKey[],
   deps: AuthDeps,
 ): Promise<readonly (Pick<ImportResult, "isNew"> | Fault)[]> {
-  const batch = createBatch(deps.log);
-  const readOwned = ownedReader(deps);
-  const results: (Pick<ImportResult, "isNew"> | Fault)[] = [];
-  // One after another for each user: all assignments of a user change one row, so that they would have conflicts.
-  const groups = Map.groupBy(keys.entries(), ([, { owner, prefix }]) => owner?.folded ?? `/${prefix}`);
-  await pLimit(concurrency).map(groups.values(), async group => {
-    for (const [index, key] of group)
-      results[index] = await batch.run(async () => ({ isNew: (await importKey(key, deps, readOwned)).isNew }));
+  const results = await runBatch(keys, async key => ({ isNew: (await importKey(key, deps)).isNew }), {
+    log: deps.log,
+    concurrency: 16,
+    // All assignments of a user change one row, so that they would have conflicts.
+    groupOf: ({ owner, prefix }) => owner?.folded ?? `/${prefix}`,
   });
-  batch.throwOutage();
   for (const [index, result] of results.entries()) {
     if (!(result instanceof Fault && result.kind === "forbidden")) continue;
     deps.log.info("otpkey_import_refused", { prefix: keys[index]?.prefix, reason: result.reason });

@@ -3,12 +3,28 @@ import { SealError } from "../../platform/crypto.ts";
 import { Fault, invalidRequest } from "../../platform/fault.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { NewOtpKey, OtpKey } from "../store.ts";
-import type { ImportedKey } from "./imported-key.ts";
+import type { UserRef } from "../users/username.ts";
 import type { KeyDraft, KeyParameters, KeySecret, KeyState } from "./kinds/contract.ts";
 import { sameSecret, secretContext, secretFromText } from "./kinds/key-secret.ts";
-import { otpKinds } from "./kinds/kinds.ts";
+import { type OtpKindName, otpKinds } from "./kinds/kinds.ts";
 import { adminRequired } from "./manage-otpkeys.ts";
-import { hasSameValidity, validityProblems } from "./otpkey-access.ts";
+import { hasSameValidity, type Validity, validityProblems } from "./otpkey-access.ts";
+
+/** An OTP key to import, which keeps the rules of its kind (A10). */
+export interface ImportedKey extends KeyDraft {
+  readonly prefix: string;
+  readonly kind?: OtpKindName | undefined;
+  /** Whether the import may replace another secret. */
+  readonly replace: boolean;
+  readonly validity: Validity;
+  /** The user to whom the OTP key is assigned, by name. */
+  readonly owner?: Extract<UserRef, { readonly by: "name" }> | undefined;
+  /**
+   * Whether the caller may take over an OTP key that was imported before, revive it or end its use: replace its secret,
+   * change validity and parameters, raise the counter by any number, and assign it although another user has it.
+   */
+  readonly mayTakeOver: boolean;
+}
 
 /** What an import would create. */
 interface Draft {

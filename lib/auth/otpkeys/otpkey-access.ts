@@ -1,4 +1,4 @@
-import { Fault, invalidRequest, type Problem, refuseProblems } from "../../platform/fault.ts";
+import { Fault, invalidRequest, type Problem } from "../../platform/fault.ts";
 import { conflict, retryOnConflict } from "../../platform/stored.ts";
 import { between, days, type Instant } from "../../platform/time.ts";
 import type { AuthDeps } from "../deps.ts";
@@ -54,10 +54,9 @@ export const validityProblems = ({ validFrom, validUntil }: Validity): readonly 
 
 /**
  * Sets the time in which OTPs of an OTP key are accepted, and removes limits that are not given. Throws Fault
- * `not_found`, and `invalid` for limits between which no time is left.
+ * `not_found`.
  */
 export async function setValidity(prefix: string, validity: Validity, deps: AuthDeps): Promise<void> {
-  refuseProblems(validityProblems(validity));
   await changeKey(prefix, deps, ({ validFrom: _, validUntil: __, ...unlimited }) => ({ ...unlimited, ...validity }));
   logValiditySet({ prefix, ...validity }, deps);
 }
@@ -84,8 +83,8 @@ const timeProblem = (reason: string): Problem => ({ path: "valid_until", reason 
 
 /**
  * Disables a lost OTP key and issues a code that its user types in place of an OTP. Replaces an earlier code. Only the
- * hash is stored, so the code cannot be shown again. Throws Fault `not_found`, `invalid` for a time that is past or more
- * than 31 days away, or outside the validity of the key: the code is accepted only within it.
+ * hash is stored, so the code cannot be shown again. Throws Fault `not_found`, `invalid` for a time outside the
+ * validity of the key: the code is accepted only within it.
  * @returns the text to type: the prefix and the code
  */
 export async function issueTemporaryCode(
@@ -93,7 +92,6 @@ export async function issueTemporaryCode(
   { uses, validUntil }: { readonly uses: number; readonly validUntil: Instant },
   deps: AuthDeps,
 ): Promise<string> {
-  refuseProblems(codeTimeProblems(validUntil, deps.now()));
   const code = createTypedCode(deps.random);
   const temporaryCode = { hash: hashTemporaryCode(code), usesLeft: uses, validUntil };
   // A stop would also refuse the code. OTPs of a disabled key are refused anyway, so the count of wrong ones can start

@@ -1,12 +1,11 @@
-import pLimit from "p-limit";
-import { Fault } from "../../platform/fault.ts";
+import { Fault, refuseProblems } from "../../platform/fault.ts";
 import { attributeOf } from "../attributes/attributes.ts";
-import { createBatch } from "../batch.ts";
+import { runBatch } from "../batch.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { ImportedHash } from "../passwords/imported-hash.ts";
 import type { UserView } from "../store.ts";
 import type { NewUser } from "./insert-user.table.ts";
-import { createUser, nameTaken } from "./manage-users.ts";
+import { createUser, nameTaken, passwordProblems } from "./manage-users.ts";
 
 /** A user of a batch (A25). */
 interface ImportedUser extends Required<Pick<NewUser, "username" | "attributes" | "otpkeys" | "enabled">> {
@@ -17,9 +16,6 @@ interface ImportedUser extends Required<Pick<NewUser, "username" | "attributes" 
 /** The result for a user. `isNew` is false if the same user existed. With a Fault, nothing of the user was imported. */
 type UserImportResult = { readonly id: number; readonly isNew: boolean } | Fault;
 
-/** Number of users that are imported at once. Each has at most one slot in the queue of hashes. */
-const concurrency = 8;
-
 /**
  * Imports users with different names. Each is created in one transaction or not at all. An existing user must have
  * everything that the import says, and is not changed. Results have the order of the users. A repeated call completes
@@ -27,24 +23,20 @@ const concurrency = 8;
  * Throws Fault `unavailable` if storage or Key Vault is not responding, or the queue of hashes is full; some users may
  * be imported then.
  */
-export async function importUsers(
-  users: readonly ImportedUser[],
-  deps: AuthDeps,
-): Promise<readonly UserImportResult[]> {
-  const batch = createBatch(deps.log);
-  const results = await pLimit(concurrency).map(users, user => batch.run(() => importUser(user, deps)));
-  batch.throwOutage();
-  return results;
-}
+export const importUsers = (users: readonly ImportedUser[], deps: AuthDeps): Promise<readonly UserImportResult[]> =>
+  // Each has at most one slot in the queue of hashes.
+  runBatch(users, user => importUser(user, deps), { log: deps.log, concurrency: 8 });
 
 async function importUser(
   user: ImportedUser,
   deps: AuthDeps,
 ): Promise<{ readonly id: number; readonly isNew: boolean }> {
-  const { folded } = user.username;
+  const { password } = user;
+  const { name, folded } = user.username;
   const find = () => deps.users.view({ by: "name", folded });
   let found = await find();
   if (found === undefined) {
+    if (typeof password === "string") refuseProblems(await passwordProblems({ password, name }, deps.rules));
     const created = await createUser(user, deps);
     if (created !== undefined) return { id: created.id, isNew: true };
     found = await find();

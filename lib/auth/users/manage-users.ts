@@ -1,4 +1,4 @@
-import { Fault, invalidRequest, type Problem, refuseProblems } from "../../platform/fault.ts";
+import { Fault, invalidRequest, type Problem } from "../../platform/fault.ts";
 import type { Stored } from "../../platform/stored.ts";
 import { measure } from "../../platform/telemetry.ts";
 import type { AuthDeps } from "../deps.ts";
@@ -30,10 +30,7 @@ interface GivenPassword {
   readonly name?: string | undefined;
 }
 
-/**
- * Returns why a user cannot have a password (A4). Each operation that writes a password refuses it by this. An endpoint
- * asks before, so that its answer names every wrong field.
- */
+/** Returns why a user cannot have a password (A4). */
 export async function passwordProblems(
   { password, mustChange = false, name }: GivenPassword,
   { passwordMinLength }: AuthDeps["rules"],
@@ -61,16 +58,14 @@ interface GivenUser extends Omit<NewUser, "passwordOf"> {
 }
 
 /**
- * Creates a user (A3, A4). Returns undefined if the username is taken. Throws Fault `invalid` for a password or
- * `mustChange` that has a problem, and with `otpkeys` if one of them does not exist.
+ * Creates a user (A3). The caller has checked the password by `passwordProblems`. Returns undefined if the username is
+ * taken. Throws Fault `invalid` if one of the `otpkeys` does not exist.
  */
 export async function createUser(
   { password, mustChange = false, ...user }: GivenUser,
   deps: AuthDeps,
 ): Promise<User | undefined> {
   const hash = typeof password === "string" ? undefined : password;
-  if (typeof password === "string")
-    refuseProblems(await passwordProblems({ password, mustChange, name: user.username.name }, deps.rules));
   const passwordOf = (id: number) =>
     typeof password === "string" ? hashNew(password, id, mustChange, deps) : deps.hasher.hashImported(password, id);
   const created = await deps.users.create({ ...user, passwordOf });
