@@ -12,7 +12,7 @@ import { preRegistrationApi } from "../model/peer-names.ts";
 import { endWaiting, rolledUp } from "../model/roll-up.ts";
 import { enrollmentId, isOnSite, isWaiting, type SecurityKey } from "../model/security-key.ts";
 import { isTerminal, startRequest } from "../model/states.ts";
-import { callsInTurn, mustDeferKeys } from "../recovery/calls-in-turn.ts";
+import { callsInTurn } from "../recovery/calls-in-turn.ts";
 import { atOnce, compensateAtIdps, type MakeCall } from "../recovery/compensate.ts";
 import { loadRequest, saveChanges } from "../runs/change-request.ts";
 import { isLeasedByAnother, type Run, startRun } from "../runs/run.ts";
@@ -61,17 +61,15 @@ function requireCancellable({ request, keys }: LoadedRequest, run: Run): void {
 
 const allProduced = () => new Fault("conflict", "Every key of the request has been produced.");
 
-/** Continues an interrupted cancel in a job. Returns whether it was deferred to a later run. */
-export async function resumeCancel(loaded: LoadedRequest, run: Run): Promise<boolean> {
-  if (isLeasedByAnother(loaded.request.lease, run)) return false;
-  if (mustDeferKeys(loaded.keys, run)) return true;
+/** Continues an interrupted cancel in a job. */
+export async function resumeCancel(loaded: LoadedRequest, run: Run): Promise<void> {
+  if (isLeasedByAnother(loaded.request.lease, run)) return;
   // The cancel takes its lease after this time, and renews it.
   const leaseUntil = plus(run.now(), run.intervals.leaseMs);
   const ended = await toResult(performCancel(loaded, { ...run, makeCall: callsInTurn(leaseUntil, run) }));
-  if ("value" in ended) return false;
+  if ("value" in ended) return;
   if (!(ended.error instanceof Fault)) throw ended.error;
   run.log.warn("cancel_not_done", { error: ended.error });
-  return false;
 }
 
 /** A run of a cancel. `makeCall` is absent if each call is made at once. */

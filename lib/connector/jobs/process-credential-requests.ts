@@ -18,9 +18,11 @@ export async function processCredentialRequests(mode: Run["mode"], deps: Connect
   const counts = newKeyCounts();
   let deferred = 0;
   await continueAfterPauses(run, async () => {
-    const unreconciled = await forEachDue("reconcile", run, loaded =>
-      loaded.request.cancelling === undefined ? reconcileRequest(loaded, run) : resumeCancel(loaded, run),
-    );
+    const unreconciled = await forEachDue("reconcile", run, async loaded => {
+      if (loaded.request.cancelling === undefined) return reconcileRequest(loaded, run);
+      await resumeCancel(loaded, run);
+      return false;
+    });
     const ofKeys = await processSecurityKeys("key", run, counts);
     const ofShipmentKeys = await processSecurityKeys("shipment_key", run, counts);
     // Last, so that what has become active in this run is followed by it.

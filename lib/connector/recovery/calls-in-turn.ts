@@ -2,26 +2,9 @@ import { orFailure, PeerFailure } from "../../platform/peer-failure.ts";
 import { between, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
-import { idpName, preRegistrationApi } from "../model/peer-names.ts";
-import { isOnSite, type SecurityKey } from "../model/security-key.ts";
-import { isTerminal } from "../model/states.ts";
-import { callInTurn, mustDefer, notCalled, type Run } from "../runs/run.ts";
+import type { SecurityKey } from "../model/security-key.ts";
+import { callInTurn, notCalled, type Run } from "../runs/run.ts";
 import { compensate, compensateAtIdp, type MakeCall } from "./compensate.ts";
-
-/**
- * Whether the run must not call a peer at which these security keys are compensated or cancelled: they are deferred to
- * a later run. An IdP whose creation options begin no registration is not called, so its pause does not count.
- */
-export const mustDeferKeys = (keys: readonly SecurityKey[], run: Run): boolean =>
-  keys
-    .filter(({ state }) => !isTerminal(state))
-    .flatMap(key => [
-      ...(isOnSite(key) ? [preRegistrationApi] : []),
-      ...key.credentials.flatMap(({ idpId }) =>
-        run.idps.get(idpId)?.compensateUnanswered === undefined ? [] : idpName(idpId),
-      ),
-    ])
-    .some(peer => mustDefer(peer, run));
 
 /**
  * Returns how a run of a job makes the calls of compensations and cancels: when their turn at the peer comes, unless

@@ -10,7 +10,7 @@ import { hasProgressed, isOnSite } from "../model/security-key.ts";
 import { startRequest } from "../model/states.ts";
 import { callLeased, leaseRequest } from "../runs/change-request.ts";
 import { isLeasedByAnother, notCalled, type Run } from "../runs/run.ts";
-import { compensateInTurn, mustDeferKeys } from "./calls-in-turn.ts";
+import { compensateInTurn } from "./calls-in-turn.ts";
 import { endUnconfirmed, failedRequest } from "./fail-request.ts";
 import { findByReference, findCandidates } from "./unknown-order.ts";
 
@@ -38,7 +38,6 @@ export async function reconcileRequest(loaded: LoadedRequest, run: Run): Promise
     return false;
   }
   if (sentAt === undefined) {
-    if (mustDeferKeys(loaded.keys, run)) return true;
     const leased = await leaseRequest(loaded, run);
     if (leased !== undefined) await compensateAndFail(leased, run);
     return false;

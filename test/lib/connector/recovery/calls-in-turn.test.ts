@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { SecurityKey } from "../../../../lib/connector/model/security-key.ts";
-import { callsInTurn, mustDeferKeys } from "../../../../lib/connector/recovery/calls-in-turn.ts";
+import { callsInTurn } from "../../../../lib/connector/recovery/calls-in-turn.ts";
 import { compensateAtIdp } from "../../../../lib/connector/recovery/compensate.ts";
 import { startRun } from "../../../../lib/connector/runs/run.ts";
 import { PeerFailure } from "../../../../lib/platform/peer-failure.ts";
@@ -58,50 +58,10 @@ test("an IdP that keeps no state takes no turn, so that its pause delays no comp
     id: "s-01-001",
     provisioning: "shipped",
     state: "processing",
-    ...atIdp("entra"),
+    credentials: [{ userId: "ada", idpId: "entra", state: "processing" }],
     mail: { state: "none", number: 0 },
   };
   const makeCall = () => Promise.reject(new Error("took a turn"));
   await compensateAtIdp("request", key, 0, { ...context, makeCall }, { userId: "ada" });
   expect(compensated).toEqual([{ userId: "ada" }]);
 });
-
-const atIdp = (idpId: string): Pick<SecurityKey, "credentials"> => ({
-  credentials: [{ userId: "ada", idpId, state: "processing" }],
-});
-
-test.each<[string, Partial<SecurityKey>, string, boolean]>([
-  ["an IdP of an open security key", {}, "IdP stateful", true],
-  ["an IdP of another security key", {}, "IdP other", false],
-  ["an IdP of a security key that has ended", { state: "failed" }, "IdP stateful", false],
-  ["an IdP that keeps no state", atIdp("stateless"), "IdP stateless", false],
-  ["the pre-registration API, for an authenticator", { provisioning: "on_site" }, "pre-registration API", true],
-  ["the pre-registration API, for a shipped security key", {}, "pre-registration API", false],
-])(
-  "the security keys of a request are deferred to a later run while this peer is paused: %s",
-  async (_, values, peer, isDeferred) => {
-    const { context } = await testConnector(peers, {
-      ports: ({ idps }) => ({
-        idps: {
-          ...idps,
-          get: id => {
-            const idp = idps.get("entra");
-            return idp && { ...idp, id, ...(id === "stateful" && { compensateUnanswered: async () => {} }) };
-          },
-        },
-      }),
-    });
-    const key: SecurityKey = {
-      id: "s-01-001",
-      provisioning: "shipped",
-      state: "processing",
-      ...atIdp("stateful"),
-      mail: { state: "none", number: 0 },
-      ...values,
-    };
-    context.peerLimits
-      .of(peer)
-      .pauseAfter(new PeerFailure(peer, "compensate", "throttled", { status: 429, retryAfterSeconds: 90 }));
-    expect(mustDeferKeys([key], startRun("timer", context))).toBe(isDeferred);
-  },
-);
