@@ -12,8 +12,8 @@ import { notCalled } from "../runs/run.ts";
 import { compensateCredential } from "./compensate-ended.ts";
 import { isRepairable } from "./open-idp.ts";
 
-/** Returns the change that ends the credential by an event of its life (C7). */
-function end(
+/** Logs how the activation of a credential has ended, and returns the change to its final state (C7). */
+function concludeActivation(
   { key, run: { now, log } }: KeyWork,
   index: number,
   event: "activated" | "refused" | "expired" | "response_rejected",
@@ -33,7 +33,10 @@ function end(
  * @param registrationId as `activate` returns it
  */
 export const activated = (work: KeyWork, index: number, registrationId?: string): KeyChange =>
-  end(work, index, "activated", undefined, { activatedAt: work.run.now(), ...(registrationId && { registrationId }) });
+  concludeActivation(work, index, "activated", undefined, {
+    activatedAt: work.run.now(),
+    ...(registrationId && { registrationId }),
+  });
 
 /**
  * Ends a credential which the IdP has not registered. First removes the registration that the IdP began for it. A
@@ -47,7 +50,7 @@ export async function endUnregistered(
   reason: string,
 ): Promise<KeyChange | undefined> {
   if ((await compensateCredential(work, index)) === notCalled && !work.canBegin) return undefined;
-  return end(work, index, event, reason);
+  return concludeActivation(work, index, event, reason);
 }
 
 /**
@@ -62,7 +65,7 @@ export async function endOverdue(
   const doubt = isInDoubt ? `It ${mayBeRegistered}. ` : "";
   const reason = `Not activated in time. ${doubt}${lastError}`.trim();
   return isInDoubt
-    ? end(work, index, "expired", reason, triedAtOf(work, index))
+    ? concludeActivation(work, index, "expired", reason, triedAtOf(work, index))
     : endUnregistered(work, index, "expired", reason);
 }
 
@@ -102,7 +105,7 @@ export async function afterFailure(
 
 /** Returns the change that ends a credential which the IdP has refused after it may have registered it. */
 export const endInDoubt = (work: KeyWork, index: number, reason: string): KeyChange =>
-  end(work, index, "refused", `${reason} (${mayBeRegistered})`, triedAtOf(work, index));
+  concludeActivation(work, index, "refused", `${reason} (${mayBeRegistered})`, triedAtOf(work, index));
 
 /** Returns what is kept of a credential that ends in doubt, so that an offboarding revokes it. */
 function triedAtOf({ key }: KeyWork, index: number): Pick<Credential, "triedAt"> {

@@ -7,7 +7,7 @@ import { type Credential, isInDoubt, isRevocable, isRevoking, mayBeRegistered } 
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import { type CredentialFilter, type RevocationCause, withRevocations } from "../model/revocation.ts";
 import { isTerminal } from "../model/states.ts";
-import { loadKept, loadUnleased, saveChanges } from "../runs/change-request.ts";
+import { loadAfterLeases, loadKept, saveChanges } from "../runs/change-request.ts";
 import { isPastDeadline, type Run, startRun } from "../runs/run.ts";
 
 /** What a call revokes: a request, one security key of it, or one credential of that. */
@@ -45,7 +45,7 @@ export async function revokeSelected(
   const run: Run = { ...startRun("on_demand", deps), mode: "timer" };
   return withLogFields({ credentialRequestId: requestId }, async () => {
     const inScope = (loaded: LoadedRequest) => selected(loaded, filter).map(({ key }) => key);
-    const start = await loadUnleased(requestId, inScope, run, loadKept);
+    const start = await loadAfterLeases(() => loadKept(requestId, run), inScope, run);
     requireActive(selected(start, filter).map(each => each.credential));
     let loaded = await requestRevocation(start, filter, cause, deps);
     const due = selected(loaded, filter).filter(({ credential: each }) => isRevoking(each));

@@ -3,7 +3,7 @@ import { measure } from "../../platform/telemetry.ts";
 import { between, type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { firstAttempt, postpone } from "../model/retry.ts";
-import { canRemoveIndexRow, isLeasedByAnother, isPastDeadline, newLease, type Run } from "../runs/run.ts";
+import { canRemoveIndexRow, isLeasedByAnother, isPastDeadline, newLease, type RunState } from "../runs/run.ts";
 import { cloudEventOf } from "./cloud-event.ts";
 import {
   type EventDelivery,
@@ -27,7 +27,7 @@ export interface EventDeps extends Pick<ConnectorDeps, "intervals" | "now" | "ra
 }
 
 /** The calls of one run to one sink. */
-export interface SinkRun extends Run<EventDeps> {
+export interface SinkRun extends EventDeps, RunState {
   readonly sink: EventSink;
   /** Ends the run and its calls early. */
   readonly signal: AbortSignal | undefined;

@@ -6,7 +6,7 @@ import { sortKeyOf } from "../model/request-lists.ts";
 import { firstAttempt } from "../model/retry.ts";
 import { requestStates } from "../model/states.ts";
 import { logAndContinue } from "../runs/queue.ts";
-import { isLeasedByAnother, isPastDeadline, type Run, startRun } from "../runs/run.ts";
+import { isLeasedByAnother, isPastDeadline, type RunState, startRun } from "../runs/run.ts";
 import type { EventDeps } from "./deliver-events.ts";
 import { findSink } from "./resend-event.ts";
 
@@ -72,7 +72,11 @@ export async function resendSince(
 }
 
 /** Returns the number of events of a request that are due again; `left` if they are being sent. */
-const makeDue = (requestId: string, { sink, since }: EventsSince, run: Run<EventDeps>): Promise<number | "left"> =>
+const makeDue = (
+  requestId: string,
+  { sink, since }: EventsSince,
+  run: EventDeps & RunState,
+): Promise<number | "left"> =>
   retryOnConflict(async () => {
     const { events, now } = run;
     const loaded = await events.load(requestId);

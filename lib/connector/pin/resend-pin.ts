@@ -9,13 +9,13 @@ import { mailService } from "../model/peer-names.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import { firstAttempt } from "../model/retry.ts";
 import { hasPinMail, isMailable, queueOf, type SecurityKey } from "../model/security-key.ts";
-import { loadUnleased } from "../runs/change-request.ts";
+import { loadAfterLeases, loadRequest } from "../runs/change-request.ts";
 import { type KeyChange, type KeyWork, keyWork } from "../runs/key-work.ts";
 import { isLeasedByAnother, isPastDeadline, isStopped, type Run, secondsUntilFree, startRun } from "../runs/run.ts";
 import { fetchPinResponse, openPinResponse, withOneGet } from "./fetch-pin.ts";
 import { addressesOf, deliver, isInMail } from "./send-pin-mail.ts";
 
-/** How often the PIN of a security key may be resent within an hour: more emails help no recipient. */
+/** How often the PIN of a security key may be sent again within an hour: more emails help no recipient. */
 const resendsPerHour = 5;
 
 /**
@@ -38,8 +38,12 @@ export async function resendPin(
   const keysOf = ({ keys }: LoadedRequest) =>
     keys.filter(key => provisioning === undefined || key.provisioning === provisioning);
   return withLogFields({ credentialRequestId: requestId }, async () => {
-    const start = await loadUnleased(requestId, loaded => keysOf(loaded).filter(hasPinToSend), run);
-    const ends = await resendEach(start, mailableKeyIds(start.request, keysOf(start), run), run);
+    const start = await loadAfterLeases(
+      () => loadRequest(requestId, run),
+      loaded => keysOf(loaded).filter(hasPinToSend),
+      run,
+    );
+    const ends = await resendEach(start, keysToResend(start.request, keysOf(start), run), run);
     const faults = ends.flatMap(({ end }) => (end instanceof Fault ? end : []));
     if (faults.length === ends.length) throw mostUseful(faults);
     const unsent = ends.flatMap(({ keyId, end }) =>
@@ -57,42 +61,36 @@ function mostUseful(faults: readonly Fault[]): Fault | undefined {
   return faults.toSorted((a, b) => rankOf(a) - rankOf(b))[0];
 }
 
-const hasPinToSend = (key: SecurityKey): boolean => whyNotMailed(key) === undefined;
+const hasPinToSend = (key: SecurityKey): boolean => whyNoPin(key) === undefined;
 
 /** Returns why a security key has no PIN to send, as the end of a sentence; undefined if it may have one. */
-function whyNotMailed(key: SecurityKey): string | undefined {
-  if (!hasPinMail(key)) return "no PIN of the key is sent by email";
-  if (key.mail.state === "waiting") return "no credential is active yet";
-  const usable = key.mail.state === "none" ? [] : key.credentials.filter(isUsable);
-  if (usable.some(isInMail)) return undefined;
-  if (usable.length > 0)
-    return "its identity provider has refused the only credential that is left, and is asked again within minutes";
-  const states = key.credentials.map(shownState);
-  if (states.includes("revoked")) return "the credentials were revoked";
-  if (key.credentials.some(({ revocation }) => revocation)) return "the revocation of the credentials was asked for";
-  return states.includes("failed") ? "the credentials have failed" : "the credentials were cancelled";
+function whyNoPin(key: SecurityKey): string | undefined {
+  if (!hasPinMail(key)) return "its PIN is not sent by email";
+  const isWaiting = key.mail.state === "waiting";
+  const usable = key.credentials.filter(isUsable);
+  if (!isWaiting && usable.some(isInMail)) return undefined;
+  if (isWaiting || usable.length > 0) return "no credential is active yet";
+  return `its credentials are ${[...new Set(key.credentials.map(shownState))].join(" or ")}`;
 }
 
 /** Returns the fault of a resend for keys without a PIN to send. */
 function nothingToSend(keys: readonly SecurityKey[]): Fault {
-  const reasons = [...Map.groupBy(keys, whyNotMailed)].map(
-    ([why, of]) => `${why} (${of.map(({ id }) => id).join(", ")})`,
-  );
+  const reasons = [...Map.groupBy(keys, whyNoPin)].map(([why, of]) => `${why} (${of.map(({ id }) => id).join(", ")})`);
   return new Fault("conflict", `There is no PIN to send: ${reasons.join("; ")}.`);
 }
 
-/** Returns the ids of the security keys that have a PIN to send. Throws a Fault if none can be mailed now. */
-function mailableKeyIds({ emailsTo }: CredentialRequest, keys: readonly SecurityKey[], run: Run): readonly string[] {
-  const mailed = keys.filter(hasPinToSend);
-  if (mailed.length === 0) throw nothingToSend(keys);
-  const leased = mailed.find(({ lease }) => isLeasedByAnother(lease, run));
+/** Returns the ids of the security keys that have a PIN to send. Throws a Fault if none can be sent now. */
+function keysToResend({ emailsTo }: CredentialRequest, keys: readonly SecurityKey[], run: Run): readonly string[] {
+  const withPin = keys.filter(hasPinToSend);
+  if (withPin.length === 0) throw nothingToSend(keys);
+  const leased = withPin.find(({ lease }) => isLeasedByAnother(lease, run));
   if (leased !== undefined) throw keyBusyFault(leased, run);
   if (!emailsTo.some(email => isMailable(email, run.pinMailDomains)))
     throw new Fault(
       "conflict",
       "PIN emails may go to no address of the request: PIN_MAIL_DOMAINS allows none of their domains.",
     );
-  return mailed.map(({ id }) => id);
+  return withPin.map(({ id }) => id);
 }
 
 const keyBusyFault = ({ lease }: SecurityKey, deps: ConnectorDeps): Fault =>
@@ -112,7 +110,7 @@ function whyStopped(run: Run): Fault | undefined {
   return new Fault("unavailable", mailServiceAway, { retryAfterSeconds });
 }
 
-/** Returns why the key is not mailed now; undefined if it may be. */
+/** Returns why the PIN of the key is not sent now; undefined if it may be. */
 function whyNotNow(key: SecurityKey, run: Run): Fault | undefined {
   const now = run.now();
   // The request may have been read again after a conflict on an earlier key.
@@ -123,13 +121,10 @@ function whyNotNow(key: SecurityKey, run: Run): Fault | undefined {
   return new Fault("throttled", "The PIN was resent too often.", { retryAfterSeconds });
 }
 
-/** How the resend of one key ended. `leftToJob`: why its email, which is due, is not known to be sent. */
+/** How the resend of one PIN ended. `leftToJob`: why its email, which is due, is not known to be sent. */
 type ResendEnd = "sent" | { readonly leftToJob: string } | Fault;
 
-/**
- * Emails the PIN of each key. Once the time is over or the mail service must not be called, each further key ends with
- * that Fault.
- */
+/** Sends the PIN of each key. Once the time is over or the mail service must not be called, the others end with that. */
 async function resendEach(start: LoadedRequest, keyIds: readonly string[], run: Run) {
   const ends: { readonly keyId: string; readonly end: ResendEnd }[] = [];
   let loaded = start;

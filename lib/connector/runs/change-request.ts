@@ -52,20 +52,19 @@ export async function saveChanges(
 const leaseWaitsMs = [200, 300, 500, 1000];
 
 /**
- * Returns the request. Reads it again while a job has the lease of one of these security keys, until all waits are
- * over. Throws Fault `not_found`.
+ * Loads a request. Loads it again while a job has the lease of one of these security keys, until all waits are over:
+ * the lease can still be there then.
  */
-export async function loadUnleased(
-  requestId: string,
+export async function loadAfterLeases(
+  load: () => Promise<LoadedRequest>,
   keysOf: (loaded: LoadedRequest) => readonly SecurityKey[],
   run: Run,
-  load: typeof loadRequest = loadRequest,
 ): Promise<LoadedRequest> {
-  let loaded = await load(requestId, run);
+  let loaded = await load();
   for (const waitMs of leaseWaitsMs) {
     if (!keysOf(loaded).some(({ lease }) => isLeasedByAnother(lease, run))) break;
     await run.sleep(waitMs);
-    loaded = await load(requestId, run);
+    loaded = await load();
   }
   return loaded;
 }

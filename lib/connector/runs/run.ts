@@ -1,6 +1,7 @@
 import { orFailure, PeerFailure } from "../../platform/peer-failure.ts";
 import { between, earliest, type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
+import type { Clock } from "../model/intervals.ts";
 import type { Due, Lease } from "../model/request.ts";
 import { isNoToken } from "../peers/access-token.ts";
 
@@ -12,16 +13,8 @@ interface PeerInRun {
   readonly isStopped: boolean;
 }
 
-/** Dependencies of a run of any kind. */
-type RunDeps = Pick<ConnectorDeps, "now" | "random" | "intervals">;
-
-/**
- * A run of a job, together with the dependencies of its work.
- * @typeParam D those dependencies
- */
-export type Run<D extends RunDeps = ConnectorDeps> = D & RunState;
-
-interface RunState {
+/** What a run of a job, or of a call that does the work of one, knows besides its dependencies. */
+export interface RunState {
   /** A timer run works on items that are due; an on-demand run works on all open items. */
   readonly mode: "timer" | "on_demand";
   /** Identifies this run in its leases. */
@@ -34,7 +27,13 @@ interface RunState {
   readonly pauses: Map<string, Instant>;
 }
 
-export function startRun<D extends RunDeps>(mode: Run["mode"], deps: D): Run<D> {
+/** A run with its dependencies: it is passed on as both. */
+export type Run = ConnectorDeps & RunState;
+
+export function startRun<D extends Pick<ConnectorDeps, "now" | "random" | "intervals">>(
+  mode: Run["mode"],
+  deps: D,
+): D & RunState {
   const { now, random, intervals } = deps;
   return {
     ...deps,
@@ -46,12 +45,12 @@ export function startRun<D extends RunDeps>(mode: Run["mode"], deps: D): Run<D> 
   };
 }
 
-export const newLease = ({ owner, now, intervals }: Run<RunDeps>): Lease => ({
+export const newLease = ({ owner, now, intervals }: RunState & Clock): Lease => ({
   owner,
   until: plus(now(), intervals.leaseMs),
 });
 
-export const isLeasedByAnother = (lease: Lease | undefined, { owner, now }: Run<RunDeps>): boolean =>
+export const isLeasedByAnother = (lease: Lease | undefined, { owner, now }: RunState & Clock): boolean =>
   lease !== undefined && lease.owner !== owner && lease.until > now();
 
 /**
@@ -61,7 +60,7 @@ export const isLeasedByAnother = (lease: Lease | undefined, { owner, now }: Run<
  */
 export function secondsUntilFree(
   lease: Lease | undefined,
-  { now, intervals: { leaseMs, deliveryCallMs } }: Pick<ConnectorDeps, "now" | "intervals">,
+  { now, intervals: { leaseMs, deliveryCallMs } }: Clock,
 ): number {
   const leftMs = lease === undefined ? 0 : between(now(), lease.until);
   return leaseMs - leftMs > deliveryCallMs ? Math.max(5, Math.ceil(leftMs / 1000)) : 5;
@@ -74,7 +73,7 @@ export function isDue(item: Pick<Due, "at" | "notBefore">, run: Run): boolean {
 }
 
 /** Whether the time of the run is over, so that it starts no new item. */
-export const isPastDeadline = ({ endsAt, now }: Run<RunDeps>): boolean => now() >= endsAt;
+export const isPastDeadline = ({ endsAt, now }: RunState & Clock): boolean => now() >= endsAt;
 
 /** Failed calls in a row after which a run defers the rest of a peer's work to the next run. */
 const maxFailures = 3;
@@ -180,5 +179,5 @@ function isFailureOfPeer(failure: PeerFailure | undefined): boolean {
 export const canRemoveIndexRow = (
   { writtenAt }: { readonly writtenAt: Instant },
   { isOrphan }: { readonly isOrphan: boolean },
-  { now, intervals }: Pick<ConnectorDeps, "now" | "intervals">,
+  { now, intervals }: Clock,
 ): boolean => between(writtenAt, now()) > (isOrphan ? intervals.orphanRowMs : intervals.staleRowMs);

@@ -346,7 +346,7 @@ describe("the PIN email of a security key that is revoked", () => {
     });
     expect(await refusalOf(resendPin(requestId, connector.context))).toMatchObject({
       status: 409,
-      body: { error_message: "There is no PIN to send: the credentials were revoked (s-01-001)." },
+      body: { error_message: "There is no PIN to send: its credentials are revoked (s-01-001)." },
     });
   });
 
@@ -367,7 +367,7 @@ describe("the PIN email of a security key that is revoked", () => {
     await revoke();
     expect(await refusalOf(resendPin(requestId, connector.context))).toMatchObject({
       status: 409,
-      body: { error_message: "There is no PIN to send: the credentials were revoked (s-01-001)." },
+      body: { error_message: "There is no PIN to send: its credentials are revoked (s-01-001)." },
     });
     expect(mailsTo(body.recipient.email)).toHaveLength(1);
   });

@@ -62,20 +62,17 @@ describe("resend-pin (specification section 4)", () => {
     ended({ revocation: { state, reason: "lost", requestedAt: hour, retry: { attempts: 0, nextAt: hour } } });
 
   it.each<[string, (key: SecurityKey) => SecurityKey]>([
-    ["the credentials were revoked", revocation("revoked")],
-    ["the revocation of the credentials was asked for", revocation("revoking")],
-    ["the credentials have failed", ended({ state: "failed" })],
-    ["the credentials were cancelled", ended({ state: "cancelled" })],
-    [
-      "its identity provider has refused the only credential that is left, and is asked again within minutes",
-      ended({ state: "activation_pending", refusal: { at: hour, reason: "policy" } }),
-    ],
-    ["no PIN of the key is sent by email", ({ pinRequest: _, ...key }) => key],
+    ["its credentials are revoked", revocation("revoked")],
+    ["its credentials are revoking", revocation("revoking")],
+    ["its credentials are failed", ended({ state: "failed" })],
+    ["its credentials are cancelled", ended({ state: "cancelled" })],
+    ["its PIN is not sent by email", ({ pinRequest: _, ...key }) => key],
   ])("answers 409 because %s, for each key that has no other reason, and sends nothing", async (why, change) => {
     const connector = await testConnector(peers);
     const { requestId, to } = await mailed(connector, 2);
     const [one, two] = [await connector.keyRow(requestId), await connector.keyRow(requestId, "s-02-001")];
-    const keys = [change(one), { ...two, mail: { state: "waiting", number: 0 } as const }];
+    const refused = ended({ state: "activation_pending", refusal: { at: hour, reason: "policy" } });
+    const keys = [change(one), refused(two)];
     await connector.context.requests.save(await connector.load(requestId), { keys });
     await expect(resendPin(requestId, connector.context)).rejects.toMatchObject({
       kind: "conflict",
