@@ -39,6 +39,7 @@ Usage: [API_TOKEN=<token>] npm run requests -- <action> --url URL [options]
   cancel ID             cancel what is not produced yet
   revoke ID [KEY [N]]   remove active credentials at their identity providers: all of a request, those of one key (KEY
                         of show), or one of them (its position #)
+  --not-registered      revoke ID KEY N: you have checked that the identity provider does not have the credential
   keys                  list the credentials on security keys, also of requests that the clean-up has deleted
   offboard              of a person who leaves: cancel open requests and revoke active credentials; --user or --email
   --dry-run             order, offboard: only check, or show what would be done
@@ -66,6 +67,7 @@ no credential was ordered for the person.`,
     ...pageOptions,
     csv: { type: "boolean" },
     "dry-run": { type: "boolean" },
+    "not-registered": { type: "boolean" },
     parallel: text,
     idp: text,
     reference: text,
@@ -83,7 +85,7 @@ no credential was ordered for the person.`,
     events: [1, 1],
     "resend-pin": [1, 1],
     cancel: [1, 1],
-    revoke: [1, 3],
+    revoke: [1, 3, "not-registered"],
     keys: [0, 0, ...pages, "user", "serial", "state", "csv"],
     offboard: [0, 0, "user", "idp", "email", "dry-run"],
   },
@@ -172,7 +174,10 @@ await runOperatorCommand(command, async ({ action, argument, args, values, conne
       return values.json ? printJson(data) : printRequest(data);
     }
     case "revoke": {
-      const data = await revoke(connector, args);
+      const data = await revoke(connector, args, {
+        command: name,
+        isNotRegistered: values["not-registered"] ?? false,
+      });
       return values.json ? printJson(data) : printRequest(data);
     }
     case "keys":

@@ -93,6 +93,7 @@ export interface paths {
   "/v2/credential-requests/{credential_request_id}/security-keys/{key_id}/credentials/{credential}/revoke": {
     post: Call<{
       path: { credential_request_id: string; key_id: string; credential: string };
+      requestBody?: Json<{ not_registered?: boolean }>;
       200: Json<{ data: CredentialRequest }>;
       202: Json<{ data: CredentialRequest }>;
     }>;
@@ -274,6 +275,7 @@ export type Credential = {
   state: CredentialState;
   retryable_until?: string;
   error_message?: string;
+  may_be_registered?: boolean;
   revocation?: {
     reason: "requested" | "lost" | "replaced" | "offboarded";
     requested_at: string;

@@ -221,6 +221,10 @@ describe("the commands for security keys", () => {
     const continued = await requests("revoke", id);
     expect(continued).toMatchObject({ code: 0, error: "A job continues with those that are revoking.\n" });
     expect(stateOf(continued.out, "rosalind")).toBe("revoking");
+    expect(await requests("revoke", id, "--not-registered")).toMatchObject({ code: 2, out: "" });
+    const other = /^(\S+) .* 1 +rosalind@example\.com /m.exec(shown.out)?.[1] ?? "";
+    const settled = await requests("revoke", id, other, "1", "--not-registered");
+    expect(stateOf(settled.out, "rosalind")).toBe("revoked");
     expect(await requests("revoke", id, "no-key")).toMatchObject({ code: 3, out: "" });
     expect(await requests("revoke", id, key, "1", "2")).toMatchObject({ code: 2, out: "" });
     const [listed] = JSON.parse((await requests("revoke", id, key, "--json")).out).shipment.shipment_items;

@@ -25,7 +25,7 @@ export async function activateCredential(work: KeyWork, index: number): Promise<
   // The next credential of the security key and its PIN email do not wait for it.
   if (typeof opened === "string")
     return isLate
-      ? endOverdue(work, index, { isInDoubt: triedAt !== undefined, lastError: opened })
+      ? endOverdue(work, index, triedAt !== undefined, opened)
       : retryLater(index, { lastError: opened }, run);
 
   const { idp, idpState } = opened;
@@ -49,7 +49,7 @@ export async function activateCredential(work: KeyWork, index: number): Promise<
   }
   if (registered === false && refusal !== undefined) return endUnregistered(work, index, "refused", refusal.reason);
   if (registered === undefined && refusal !== undefined) return endInDoubt(work, index, refusal.reason);
-  if (isLate) return endOverdue(work, index, { isInDoubt: registered !== false, lastError: retry?.lastError });
+  if (isLate) return endOverdue(work, index, registered !== false, retry?.lastError);
   const attestation = await attestationOf(work, index);
   if (typeof attestation === "string") return endUnregistered(work, index, "response_rejected", attestation);
   if ("lastError" in attestation) return retryLater(index, attestation, run);

@@ -1,7 +1,7 @@
 import type { PeerFailure } from "../../platform/peer-failure.ts";
 import { plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { type Credential, mayBeRegistered } from "../model/credential.ts";
+import type { Credential } from "../model/credential.ts";
 import { firstAttempt, postpone, waitUntil } from "../model/retry.ts";
 import { afterEvent, withRollUp } from "../model/roll-up.ts";
 import { withCredential } from "../model/security-key.ts";
@@ -12,18 +12,21 @@ import { notCalled } from "../runs/run.ts";
 import { compensateCredential } from "./compensate-ended.ts";
 import { isRepairable } from "./open-idp.ts";
 
-/** Logs how the activation of a credential has ended, and returns the change to its final state (C7). */
+/**
+ * Logs how the activation of a credential has ended, and returns the change to its final state (C7).
+ * @param change is applied before the event
+ */
 function concludeActivation(
   { key, run: { now, log } }: KeyWork,
   index: number,
   event: "activated" | "refused" | "expired" | "response_rejected",
   reason?: string,
-  more: Pick<Credential, "activatedAt" | "registrationId" | "triedAt"> = {},
+  change: (credential: Credential) => Credential = same => same,
 ): KeyChange {
   log.info("credential_ended", { keyId: key.id, index, outcome: event, idp: key.credentials[index]?.idpId });
   // After a write whose response was lost, the change is applied again: an ended credential stays as it is.
   const ended = withCredential(index, credential =>
-    isTerminal(credential.state) ? credential : { ...afterEvent(credential, event, reason), ...more },
+    isTerminal(credential.state) ? credential : afterEvent(change(credential), event, reason),
   );
   return current => withRollUp(ended(current), now());
 }
@@ -33,10 +36,11 @@ function concludeActivation(
  * @param registrationId as `activate` returns it
  */
 export const activated = (work: KeyWork, index: number, registrationId?: string): KeyChange =>
-  concludeActivation(work, index, "activated", undefined, {
+  concludeActivation(work, index, "activated", undefined, credential => ({
+    ...credential,
     activatedAt: work.run.now(),
     ...(registrationId && { registrationId }),
-  });
+  }));
 
 /**
  * Ends a credential which the IdP has not registered. First removes the registration that the IdP began for it. A
@@ -50,22 +54,22 @@ export async function endUnregistered(
   reason: string,
 ): Promise<KeyChange | undefined> {
   if ((await compensateCredential(work, index)) === notCalled && !work.canBegin) return undefined;
-  return concludeActivation(work, index, event, reason);
+  return concludeActivation(work, index, event, reason, ({ triedAt, ...unattempted }) => unattempted);
 }
 
 /**
  * Ends a credential whose time for activation is over.
- * @param isInDoubt whether the IdP may have registered the credential in an earlier attempt
+ * @param mayBeRegistered whether the IdP may have registered the credential in an earlier attempt
  */
 export async function endOverdue(
   work: KeyWork,
   index: number,
-  { isInDoubt, lastError = "" }: { readonly isInDoubt: boolean; readonly lastError?: string | undefined },
+  mayBeRegistered: boolean,
+  lastError = "",
 ): Promise<KeyChange | undefined> {
-  const doubt = isInDoubt ? `It ${mayBeRegistered}. ` : "";
-  const reason = `Not activated in time. ${doubt}${lastError}`.trim();
-  return isInDoubt
-    ? concludeActivation(work, index, "expired", reason, triedAtOf(work, index))
+  const reason = `Not activated in time. ${lastError}`.trim();
+  return mayBeRegistered
+    ? concludeActivation(work, index, "expired", reason)
     : endUnregistered(work, index, "expired", reason);
 }
 
@@ -105,13 +109,7 @@ export async function afterFailure(
 
 /** Returns the change that ends a credential which the IdP has refused after it may have registered it. */
 export const endInDoubt = (work: KeyWork, index: number, reason: string): KeyChange =>
-  concludeActivation(work, index, "refused", `${reason} (${mayBeRegistered})`, triedAtOf(work, index));
-
-/** Returns what is kept of a credential that ends in doubt, so that an offboarding revokes it. */
-function triedAtOf({ key }: KeyWork, index: number): Pick<Credential, "triedAt"> {
-  const { triedAt } = key.credentials[index] ?? {};
-  return triedAt === undefined ? {} : { triedAt };
-}
+  concludeActivation(work, index, "refused", reason);
 
 /** Why an activation is repeated later. */
 interface Delay {

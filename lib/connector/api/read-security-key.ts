@@ -19,6 +19,10 @@ const credentialV2 = z.lazy(() =>
       ),
       retryable_until: z.iso.datetime().optional().describe("Until then a failing activation is tried again."),
       error_message: z.string().optional().describe("The last error of the activation or of the PIN email."),
+      may_be_registered: z
+        .boolean()
+        .optional()
+        .describe("True if it ended although the IdP may have registered it: revoke it, or check there."),
       revocation: revocationV2.optional().describe("Present where the removal at the IdP was asked for."),
     })
     .meta({ id: "Credential", description: "A credential on a security key, for one user at one identity provider." }),
@@ -61,6 +65,7 @@ const readCredential = (credential: Credential, key: SecurityKey): z.output<type
     retryable_until: isTerminal(credential.state) ? undefined : credential.retryableUntil,
     error_message:
       credentialMessage(credential, key) ?? (credential.state === "active" ? pinMailMessage(key.mail) : undefined),
+    may_be_registered: credential.mayBeRegistered,
     revocation: credential.revocation && readRevocation(credential.revocation),
   });
 
@@ -69,7 +74,10 @@ export const revocationV2 = z.lazy(() =>
   z.object({
     reason: z.enum(revocationReasons).describe("Why it was asked for."),
     requested_at: z.iso.datetime().describe("When it was asked for."),
-    revoked_at: z.iso.datetime().optional().describe("When the IdP confirmed the removal."),
+    revoked_at: z.iso
+      .datetime()
+      .optional()
+      .describe("When the IdP confirmed the removal, or a caller that it does not have it."),
     failed_attempts: z.int().min(0).describe("Attempts that failed."),
     error_message: z.string().optional().describe("Why the last attempt failed."),
   }),

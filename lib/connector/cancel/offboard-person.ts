@@ -3,7 +3,7 @@ import type { Caller } from "../../platform/caller.ts";
 import { Fault, isUnavailable } from "../../platform/fault.ts";
 import { withLogFields } from "../../platform/log.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { type Credential, isInDoubt, isRevocable, isRevoking, isUsable, mayBeRegistered } from "../model/credential.ts";
+import { type Credential, isRevocable, isRevoking, isUsable } from "../model/credential.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import { foldName, personList } from "../model/request-lists.ts";
@@ -13,7 +13,7 @@ import { isTerminal } from "../model/states.ts";
 import { logAndContinue } from "../runs/queue.ts";
 import { canRemoveIndexRow, isPastDeadline, type Run, startRun } from "../runs/run.ts";
 import { cancelRequest } from "./cancel-request.ts";
-import { revokeSelected } from "./revoke-now.ts";
+import { leftToPerson, revokeSelected } from "./revoke-now.ts";
 
 /**
  * The person who leaves. A user id, at one or all IdPs; or an email, which means credentials whose user id is this
@@ -46,10 +46,9 @@ interface OffboardReport {
 const produced = "The key has been produced, so it cannot be cancelled. Repeat the call when the credential is active.";
 const shared =
   "The request has open credentials of other users. Cancel it, or repeat the call when this one is active.";
-const inDoubt = `It ${mayBeRegistered}, and remove it there.`;
-const withoutId = `${inDoubt} Its id is not known, so no call removes it.`;
-const revokeFailed = "Its revocation failed: see `revocation`. Repeat the call when the cause is removed.";
-const notRevoked = `${inDoubt} Its revocation failed, and only a call that revokes the credential starts it again.`;
+const revokeFailed =
+  "Its revocation failed: see `revocation`. Repeat the call when the cause is removed. If the identity provider does " +
+  "not have the credential, revoke it with not_registered.";
 const otherUser = "The recipient's request has a credential of this user. If it is the same person, name the user_id.";
 
 /**
@@ -89,7 +88,7 @@ export async function offboardPerson(
     credentials.push(...reportOf(loaded, done, leaver));
   }
   const hasEnded = (credential: Credential) =>
-    !isUsable(credential) && !isRevoking(credential) && !isInDoubt(credential);
+    !isUsable(credential) && !isRevoking(credential) && credential.mayBeRegistered !== true;
   const isComplete =
     !isUnread && credentials.every(({ credential, problem }) => problem === undefined && hasEnded(credential));
   // The log does not name the person.
@@ -130,23 +129,16 @@ async function offboardRequest(
     }
   };
   const filter = filterOf(leaver, start.request);
-  const mustRevoke = (each: Credential) => (isRevocable(each) && whyLeft(each) === undefined) || isRevoking(each);
   const isToRevoke: CredentialFilter = (key, index) =>
-    key.credentials.some((each, at) => at === index && mustRevoke(each)) && filter(key, index);
+    key.credentials.some((each, at) => at === index && (isRevocable(each) || isRevoking(each))) && filter(key, index);
   const cause = { reason: "offboarded", requestedBy } as const;
   const revoked = await attempt({ loaded: start }, "revoke", () => revokeSelected(id, isToRevoke, cause, run));
   return attempt(revoked, "cancel", () => cancelRequest(id, run));
 }
 
-/**
- * Returns what an administrator has to check of a credential in doubt that this call does not remove; otherwise
- * undefined. A revocation that failed is not repeated: where the credential is not registered, it would fail each time.
- */
-function whyLeft(credential: Credential): string | undefined {
-  if (!isInDoubt(credential)) return undefined;
-  if (credential.revocation !== undefined) return notRevoked;
-  return isRevocable(credential) ? undefined : withoutId;
-}
+/** Returns what a person has to do about a credential that no call can revoke; otherwise undefined. */
+const whyLeft = ({ mayBeRegistered, credentialId }: Credential): string | undefined =>
+  mayBeRegistered && credentialId === undefined ? leftToPerson : undefined;
 
 /** Returns the credentials of the request that the report lists, each with the action that is possible now. */
 function plannedFor(loaded: LoadedRequest, leaver: Leaver): readonly OffboardedCredential[] {
@@ -180,7 +172,7 @@ const reportOf = (
   plannedFor(before, leaver).map(planned => {
     const key = loaded.keys.find(({ id }) => id === planned.key.id) ?? planned.key;
     const credential = key.credentials[planned.index] ?? planned.credential;
-    const isLeft = isUsable(credential) || isInDoubt(credential);
+    const isLeft = isUsable(credential) || credential.mayBeRegistered === true;
     const failed = credential.revocation?.state === "revoke_failed" ? revokeFailed : undefined;
     const problem = (isLeft ? failures[planned.action] : undefined) ?? whyLeft(credential) ?? planned.problem ?? failed;
     return { ...planned, key, credential, ...(problem !== undefined && { problem }) };

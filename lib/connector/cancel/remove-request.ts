@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { omitUndefined } from "../../platform/collections.ts";
 import { conflict, retryOnConflict } from "../../platform/stored.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { type Credential, isInDoubt, type Revocation } from "../model/credential.ts";
+import type { Credential, Revocation } from "../model/credential.ts";
 import { answerOfErased, answerOfRemoved } from "../model/idempotency.ts";
 import type { LoadedRequest, RequestValues } from "../model/loaded-request.ts";
 import type { CredentialRequest, Shipment } from "../model/request.ts";
@@ -62,7 +62,7 @@ async function concludeClaim(request: CredentialRequest, { claims }: ConnectorDe
 
 /** Whether the register keeps a request after its clean-up: an IdP has registered a credential of it, or may have. */
 export const isKeptInRegister = (keys: readonly SecurityKey[]): boolean =>
-  keys.some(({ credentials }) => credentials.some(each => each.state === "active" || isInDoubt(each)));
+  keys.some(({ credentials }) => credentials.some(each => each.state === "active" || each.mayBeRegistered));
 
 const nobody = { email: "", firstName: "", lastName: "", company: "", telephone: "", externalId: "" };
 
@@ -108,10 +108,10 @@ const archivedKey = (key: SecurityKey): SecurityKey => {
 
 const archivedCredential = (credential: Credential): Credential => {
   const { idpId, relyingPartyId, userId, state, aaguid, credentialId, activatedAt, revocation } = credential;
-  const { idpState, registrationId, triedAt } = credential;
+  const { idpState, registrationId, mayBeRegistered } = credential;
   return omitUndefined({
     ...{ idpId, relyingPartyId, userId, state, aaguid, credentialId, activatedAt },
-    ...{ idpState, registrationId, triedAt, revocation: revocation && archivedRevocation(revocation) },
+    ...{ idpState, registrationId, mayBeRegistered, revocation: revocation && archivedRevocation(revocation) },
   });
 };
 

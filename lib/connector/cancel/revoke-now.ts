@@ -3,7 +3,7 @@ import { Fault } from "../../platform/fault.ts";
 import { withLogFields } from "../../platform/log.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { processSecurityKey } from "../jobs/process-security-keys.ts";
-import { type Credential, isInDoubt, isRevocable, isRevoking, mayBeRegistered } from "../model/credential.ts";
+import { type Credential, isRevocable, isRevoking } from "../model/credential.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import { type CredentialFilter, type RevocationCause, withRevocations } from "../model/revocation.ts";
 import { isTerminal } from "../model/states.ts";
@@ -16,7 +16,13 @@ export interface RevocationScope {
   readonly keyId?: string | undefined;
   /** The position of the credential on its security key, from 1. */
   readonly credential?: number | undefined;
+  readonly isNotRegistered?: RevocationCause["isNotRegistered"];
 }
+
+/** What is left to a person of a credential that may be registered and whose id is not known. */
+export const leftToPerson =
+  "It may have been registered, and its id is not known: look for it at the identity provider by its user, remove it " +
+  "there, then revoke it with not_registered.";
 
 /**
  * Revokes the credentials of a scope that are active or may be: stores the revocations, then calls the IdPs; a job
@@ -24,13 +30,13 @@ export interface RevocationScope {
  * none of the others can or may be active any more. Throws Fault `not_found`; `conflict` if none can be revoked.
  */
 export async function revokeNow(
-  { requestId, keyId, credential }: RevocationScope,
+  { requestId, keyId, credential, isNotRegistered = false }: RevocationScope,
   requestedBy: Caller,
   deps: ConnectorDeps,
 ): Promise<{ readonly loaded: LoadedRequest; readonly isRevoked: boolean }> {
   const filter: CredentialFilter = (key, index) =>
     (keyId === undefined || key.id === keyId) && (credential === undefined || index === credential - 1);
-  const loaded = await revokeSelected(requestId, filter, { reason: "requested", requestedBy }, deps);
+  const loaded = await revokeSelected(requestId, filter, { reason: "requested", requestedBy, isNotRegistered }, deps);
   return { loaded, isRevoked: !selected(loaded, filter).some(isOpen) };
 }
 
@@ -46,7 +52,10 @@ export async function revokeSelected(
   return withLogFields({ credentialRequestId: requestId }, async () => {
     const inScope = (loaded: LoadedRequest) => selected(loaded, filter).map(({ key }) => key);
     const start = await loadAfterLeases(() => loadKept(requestId, run), inScope, run);
-    requireActive(selected(start, filter).map(each => each.credential));
+    requireRevocable(
+      selected(start, filter).map(each => each.credential),
+      cause,
+    );
     let loaded = await requestRevocation(start, filter, cause, deps);
     const due = selected(loaded, filter).filter(({ credential: each }) => isRevoking(each));
     for (const id of new Set(due.map(({ key }) => key.id))) {
@@ -64,14 +73,16 @@ const selected = (loaded: LoadedRequest, filter: CredentialFilter) =>
   );
 
 const isOpen = ({ credential }: { readonly credential: Credential }): boolean =>
-  isRevocable(credential) || isRevoking(credential) || isInDoubt(credential);
+  isRevocable(credential) || isRevoking(credential) || credential.mayBeRegistered === true;
 
-function requireActive(credentials: readonly Credential[]): void {
+function requireRevocable(credentials: readonly Credential[], { isNotRegistered }: RevocationCause): void {
   if (credentials.length === 0)
     throw new Fault("not_found", "The credential request has no such security key or credential.");
-  if (credentials.some(each => each.state === "active" || isRevocable(each) || isRevoking(each))) return;
-  if (credentials.some(isInDoubt))
-    throw new Fault("conflict", `A credential whose id is not known ${mayBeRegistered}, and remove it there.`);
+  if (credentials.some(({ revocation }) => revocation !== undefined)) return;
+  if (credentials.some(isNotRegistered ? each => each.mayBeRegistered : isRevocable)) return;
+  if (isNotRegistered && credentials.some(isRevocable))
+    throw new Fault("conflict", "The credential is active. Revoke it without not_registered first.");
+  if (credentials.some(each => each.mayBeRegistered)) throw new Fault("conflict", leftToPerson);
   throw new Fault(
     "conflict",
     credentials.every(({ state }) => isTerminal(state))
@@ -81,8 +92,9 @@ function requireActive(credentials: readonly Credential[]): void {
 }
 
 /**
- * Saves revocations of all credentials that `filter` selects and that can be revoked, in one write. Calls no IdP: the due work of the
- * security keys does. Returns the current request. Throws Fault `not_found` if the request was deleted meanwhile.
+ * Saves revocations of all credentials that `filter` selects and that can be revoked, in one write. Calls no IdP: the
+ * due work of the security keys does. Returns the current request. Throws Fault `not_found` if the request was deleted
+ * meanwhile.
  */
 export async function requestRevocation(
   loaded: LoadedRequest,
@@ -108,6 +120,8 @@ export async function requestRevocation(
   );
   const result = saved ?? current;
   if (result === undefined) throw new Fault("not_found", "There is no such credential request.");
-  if (saved !== undefined) deps.log.info("revocation_requested", { reason: cause.reason });
+  const { reason, isNotRegistered } = cause;
+  if (saved !== undefined)
+    deps.log.info("revocation_requested", { reason, ...(isNotRegistered && { isNotRegistered }) });
   return result;
 }

@@ -46,7 +46,12 @@ export interface RegisteredCredential {
   readonly credentialId: string;
   /** What `activate` or `isRegistered` returned. */
   readonly registrationId?: string | undefined;
+  /** Whether an earlier call found it, and the removal was not answered. */
+  readonly mayBeRemoved?: boolean | undefined;
 }
+
+/** The operation of a PeerFailure of `revoke` if the IdP has the credential, and its removal failed. */
+export const removalCall = "revocation";
 
 /** The limits of a call that changes something. It does not start after `notAfter`. */
 interface CallLimits {

@@ -64,17 +64,22 @@ export const asUnknownUser =
 /**
  * Returns the key to revoke from the list of its user's keys; undefined if it is gone. The IdP may not know the user, or
  * not list the key: of an id that means it is gone. A name may have changed or be another user's now, and then the key
- * still works: throws a PeerFailure `refused`, also if an earlier attempt has removed the key and its answer was lost.
+ * still works: throws a PeerFailure `refused`, unless an earlier list of that user had the key and its removal was not
+ * answered.
  */
 export async function keyToRevoke<T>(
   { peer, userId, vendor }: { readonly peer: string; readonly userId: string; readonly vendor: string },
-  found: Promise<T | undefined>,
+  { mayBeRemoved }: { readonly mayBeRemoved?: boolean | undefined },
+  list: Promise<T | undefined>,
 ): Promise<T | undefined> {
-  const key = await found.catch(undefinedIfGone);
-  if (key !== undefined || isUuid(userId)) return key;
+  const read = await list.then(key => ({ key }), undefinedIfGone);
+  if (read?.key !== undefined || isUuid(userId) || (read !== undefined && mayBeRemoved)) return read?.key;
   const detail = `${vendor} lists no such key for the user, who may have been deleted or renamed. Check there whether the key is registered.`;
-  throw new PeerFailure(peer, "revocation", "refused", { detail });
+  throw new PeerFailure(peer, keysCall, "refused", { detail });
 }
+
+/** The operation of a call that lists the keys of a user. */
+export const keysCall = "registered keys";
 
 /** Whether an id is a UUID. As the id of a user, it is one that no rename changes. */
 export const isUuid = (id: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id);

@@ -42,7 +42,7 @@ export const credentialSchema = z.lazy(() =>
     retryableUntil: storedInstant.exactOptional(),
     /**
      * Set before an activation is sent, removed if it was certainly not done. While set, the credential is read back
-     * before the next attempt. Kept at an end in doubt.
+     * before the next attempt. A restored credential without a response counts as attempted too.
      */
     triedAt: storedInstant.exactOptional(),
     /** A refusal of the activation. It is accepted only after a read-back. */
@@ -51,6 +51,11 @@ export const credentialSchema = z.lazy(() =>
     retry: retrySchema.exactOptional(),
     /** The id under which the IdP lists it, if that follows neither from the credential id nor from the IdP state. */
     registrationId: text.exactOptional(),
+    /**
+     * Whether it has ended without an activation although its IdP may have registered it. Removed by a revocation, or
+     * when a person has checked that the IdP does not have it.
+     */
+    mayBeRegistered: z.boolean().exactOptional(),
     /** The removal at its IdP of a credential that is active or may be. */
     revocation: z
       .object({
@@ -60,6 +65,8 @@ export const credentialSchema = z.lazy(() =>
         requestedBy: callerSchema.exactOptional(),
         requestedAt: storedInstant,
         revokedAt: storedInstant.exactOptional(),
+        /** Whether an attempt found the credential at the IdP, and its removal was not answered. */
+        mayBeRemoved: z.boolean().exactOptional(),
         /** The attempts. They are kept when it has ended. */
         retry: retrySchema,
       })
@@ -76,22 +83,13 @@ export type Revocation = NonNullable<Credential["revocation"]>;
 export const isUsable = ({ state, revocation }: Credential): boolean =>
   state !== "failed" && state !== "cancelled" && (revocation === undefined || revocation.state === "revoke_failed");
 
-/** What the message of a credential says that has ended, or may end, in doubt (`isInDoubt`). */
-export const mayBeRegistered = "may have been registered: check at the identity provider";
-
-/** Whether the credential has ended without an activation, although its IdP may have registered it. */
-export const isInDoubt = ({ state, triedAt, revocation }: Credential): boolean =>
-  (state === "failed" || state === "cancelled") &&
-  triedAt !== undefined &&
-  (revocation === undefined || revocation.state === "revoke_failed");
-
 /**
  * Whether the credential can be revoked: its IdP has registered it, or may have, and no revocation is in progress or
- * done. A credential in doubt without an id is left to a person.
+ * done. One that may be registered and has no id is left to a person.
  */
 export const isRevocable = (credential: Credential): boolean =>
   (credential.state === "active" && isUsable(credential)) ||
-  (isInDoubt(credential) && credential.credentialId !== undefined);
+  (credential.mayBeRegistered === true && credential.credentialId !== undefined && !isRevoking(credential));
 
 /**
  * Returns why a user may sign in with the credentials after their request is deleted; undefined if no revocation is
@@ -102,9 +100,8 @@ export function whyStillUsable(credentials: readonly Credential[]): string | und
     return "The request has active credentials: revoke them or offboard the person first.";
   // A restored one without a response is in doubt at its end.
   const isRestored = ({ state, triedAt }: Credential) => state === "processing" && triedAt !== undefined;
-  const mayBeActive = credentials.some(each => isInDoubt(each) || isRestored(each));
-  return mayBeActive
-    ? `A credential of the request ${mayBeRegistered}, then erase with leave_active_credentials.`
+  return credentials.some(each => each.mayBeRegistered || isRestored(each))
+    ? "A credential of the request may have been registered: offboard the person first."
     : undefined;
 }
 
@@ -126,8 +123,12 @@ export const challengeEnd = (
 ): Instant => challengeExpiresAt ?? plus(createdAt, intervals.credentialMaxMs);
 
 /** Returns the message of a credential in reads: why it ended, or why the last attempt to get or activate it failed. */
-export const credentialMessage = (
-  { state, errorMessage, retry }: Credential,
+export function credentialMessage(
+  { state, errorMessage, retry, mayBeRegistered }: Credential,
   { enrollment }: { readonly enrollment?: Retry },
-): string | undefined =>
-  errorMessage ?? retry?.lastError ?? (state === "processing" ? enrollment?.lastError : undefined);
+): string | undefined {
+  const reason = errorMessage ?? retry?.lastError ?? (state === "processing" ? enrollment?.lastError : undefined);
+  return mayBeRegistered
+    ? `It may have been registered: check at the identity provider. ${reason ?? ""}`.trim()
+    : reason;
+}

@@ -16,7 +16,25 @@ import { isTerminal } from "./states.ts";
 export type CredentialFilter = (key: SecurityKey, index: number) => boolean;
 
 /** Why and by whom a credential is revoked. */
-export type RevocationCause = Pick<Revocation, "reason" | "requestedBy">;
+export interface RevocationCause extends Pick<Revocation, "reason" | "requestedBy"> {
+  /** Whether a person has checked that the IdP does not have the credential: it is not called then. */
+  readonly isNotRegistered?: boolean;
+}
+
+/** Returns the credential after its removal. */
+export function revoked(
+  { mayBeRegistered, ...credential }: Credential,
+  revocation: Revocation,
+  at: Instant,
+): Credential {
+  const { mayBeRemoved, retry, ...asked } = revocation;
+  const { lastError, ...attempts } = retry;
+  return { ...credential, revocation: { ...asked, state: "revoked", revokedAt: at, retry: attempts } };
+}
+
+/** Whether a person can end the credential's doubt or its revocation: it may be registered, or was not removed yet. */
+const isUnsettled = ({ mayBeRegistered, revocation }: Credential): boolean =>
+  mayBeRegistered === true || (revocation !== undefined && revocation.state !== "revoked");
 
 /** Returns the revocation in progress with its next attempt due at once, unless the IdP asked for a wait. */
 function broughtForward({ retry, ...revocation }: Revocation, at: Instant): Revocation {
@@ -25,25 +43,27 @@ function broughtForward({ retry, ...revocation }: Revocation, at: Instant): Revo
 }
 
 /**
- * Returns the security key with revocations of the credentials that `filter` selects and that can be revoked, due at once; the same
- * object if there are none. Revocations that are done stay as they are, those in progress are due at once, failed ones
- * start again. A due PIN email is dropped if no usable credential is left.
+ * Returns the security key with revocations of the credentials that `filter` selects and that can be revoked, due at
+ * once; the same object if there are none. Revocations that are done stay as they are, those in progress are due at
+ * once, failed ones start again. With `isNotRegistered`, those in progress or failed are done, and no doubt is left. A
+ * due PIN email is dropped if no usable credential is left.
  */
 export function withRevocations(
   key: SecurityKey,
   filter: CredentialFilter,
-  cause: RevocationCause,
+  { isNotRegistered = false, ...cause }: RevocationCause,
   at: Instant,
 ): SecurityKey {
-  const revoked = (credential: Credential): Credential => {
+  const asked: Revocation = { ...cause, state: "revoking", requestedAt: at, retry: firstAttempt(at) };
+  const changedCredential = (credential: Credential): Credential => {
     const { revocation } = credential;
-    if (isRevocable(credential))
-      return { ...credential, revocation: { ...cause, state: "revoking", requestedAt: at, retry: firstAttempt(at) } };
+    if (isNotRegistered) return isUnsettled(credential) ? revoked(credential, asked, at) : credential;
+    if (isRevocable(credential)) return { ...credential, revocation: asked };
     return revocation && isRevoking(credential)
       ? { ...credential, revocation: broughtForward(revocation, at) }
       : credential;
   };
-  const credentials = key.credentials.map((each, index) => (filter(key, index) ? revoked(each) : each));
+  const credentials = key.credentials.map((each, index) => (filter(key, index) ? changedCredential(each) : each));
   if (isDeepStrictEqual(credentials, key.credentials)) return key;
   const changed = withRollUp({ ...key, credentials }, at);
   // A job that has the lease releases it. If it crashes, the security key is due as soon as its lease expires.

@@ -1,26 +1,25 @@
 import type { Instant } from "../../platform/time.ts";
-import { type Credential, isUsable, mayBeRegistered } from "./credential.ts";
+import { type Credential, isUsable } from "./credential.ts";
 import type { CredentialRequest } from "./request.ts";
 import { firstAttempt } from "./retry.ts";
 import type { SecurityKey } from "./security-key.ts";
 import { type CredentialEvent, isTerminal, rollUpRequest, rollUpSecurityKey, transition } from "./states.ts";
 
-/** Returns the credential after an event. Columns for further attempts are dropped. */
+/**
+ * Returns the credential after an event. Columns for further attempts are dropped. One that was attempted and ends
+ * without an activation may be registered at its IdP.
+ */
 export function afterEvent(credential: Credential, event: CredentialEvent, errorMessage?: string): Credential {
   const { retry, triedAt, refusal, errorMessage: previous, ...kept } = credential;
   const state = transition(credential.state, event);
-  // Only after a restore, a credential without a response counts as attempted: it may have been activated since the
-  // backup.
-  const isInDoubt = credential.state === "processing" && triedAt !== undefined && isTerminal(state);
-  const message = isInDoubt ? [errorMessage, `The credential ${mayBeRegistered}.`].join(" ").trim() : errorMessage;
+  // A credential from a backup may have been activated before its response is read here, so the attempt is kept.
+  const isTried = triedAt !== undefined;
   return {
     ...kept,
     state,
-    // A credential from a backup may have been activated before its response is read here, so the attempt is kept. It
-    // also shows that an authenticator may be at the pre-registration API, so a credential in doubt keeps it at its
-    // end.
-    ...(triedAt !== undefined && (!isTerminal(state) || isInDoubt) && { triedAt }),
-    ...(message === undefined ? {} : { errorMessage: message }),
+    ...(isTried && !isTerminal(state) && { triedAt }),
+    ...(isTried && isTerminal(state) && state !== "active" && { mayBeRegistered: true }),
+    ...(errorMessage === undefined ? {} : { errorMessage }),
   };
 }
 

@@ -129,4 +129,6 @@ export async function removeAuthenticators(
  * in which its credentials count as attempted.
  */
 const mayHaveBeenSent = ({ credentials }: SecurityKey): boolean =>
-  credentials.some(({ responseKey, triedAt }) => responseKey !== undefined || triedAt !== undefined);
+  credentials.some(
+    ({ responseKey, triedAt = responseKey, mayBeRegistered }) => triedAt !== undefined || mayBeRegistered,
+  );

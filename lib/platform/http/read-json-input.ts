@@ -10,8 +10,8 @@ const noFields = z.object({});
 
 /**
  * Reads query and body of a call in the JSON style. `problems` are the parameters and fields that the endpoint does not
- * know (G4): a call with a mistyped field changes nothing. Without a schema a body may be empty or an empty
- * object, and the query of a GET may be anything. Throws Fault as `readQuery`, `readJson` and `readOptionalJson` do.
+ * know (G4): a call with a mistyped field changes nothing. No body is an empty object. Without a schema a body may be
+ * empty or an empty object, and the query of a GET may be anything. Throws Fault as `readQuery`, `readJson` and `readOptionalJson` do.
  */
 export function readJsonInput(
   { query: querySchema, body: bodySchema, ignoresUnknown = false }: Omit<Endpoint<never>, "run">,
@@ -23,12 +23,8 @@ export function readJsonInput(
   const problems: Problem[] = [];
   if (querySchema !== undefined || !isGet) problems.push(...unknownParameters(querySchema, query));
   if (isGet) return { query, body: undefined, problems };
-  const body =
-    bodySchema !== undefined
-      ? readJson(call, limitBytes)
-      : isWithoutBody(call)
-        ? {}
-        : readOptionalJson(call, limitBytes);
+  const read = bodySchema === undefined ? readOptionalJson : readJson;
+  const body = isWithoutBody(call) ? {} : read(call, limitBytes);
   const { error } = bodySchema === undefined ? noFields.safeParse(body) : {};
   if (error !== undefined) problems.push(...problemsOf(error));
   if (!ignoresUnknown) problems.push(...unknownFields(bodySchema, body));

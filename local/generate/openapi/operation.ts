@@ -71,7 +71,8 @@ export function writeOperation({ name, endpoint, route, prefix, input, schemas, 
       ...parameters("header", endpoint.headers, example.headers, schemas),
       ref("parameters", "requestId"),
     ],
-    ...(written && { requestBody: requestBody(input, written, schemas.resolve(written), example.body) }),
+    ...(body &&
+      written && { requestBody: requestBody(input, written, schemas.resolve(written), example.body, isNeeded(body)) }),
     responses: {
       ...successes(answers, { example, schemas, ignorable: endpoint.ignoresUnknown ?? false }),
       ...refusals(endpoint),
@@ -136,10 +137,19 @@ const headerNames = {
 
 export const everyAnswer = { "x-request-id": ref("headers", "requestId") };
 
+/** Whether a call without a body, which is read as an empty object, is refused. */
+const isNeeded = (body: z.ZodType): boolean => !body.safeParse({}).success;
+
 /** Returns the body of a request. A form cannot contain a list. */
-function requestBody(input: Api<never>["input"], schema: Json, { properties = {} }: Json, example: unknown): Json {
+function requestBody(
+  input: Api<never>["input"],
+  schema: Json,
+  { properties = {} }: Json,
+  example: unknown,
+  required: boolean,
+): Json {
   const hasList = Object.values(properties as Readonly<Record<string, Json>>).some(({ type }) => type === "array");
-  if (input === "json" || hasList) return { required: true, content: content(["application/json"], schema, example) };
+  if (input === "json" || hasList) return { required, content: content(["application/json"], schema, example) };
   const types = ["application/json", "application/x-www-form-urlencoded", "multipart/form-data"];
   return { content: content(types, schema, example) };
 }

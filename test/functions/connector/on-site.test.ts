@@ -124,9 +124,11 @@ it("version 2: revokes only the credential whose position is written as in event
   const requestId: string = created.body.data.credential_request_id;
   await peers.rfpr.enroll(idAt(requestId, 0));
   expect((await process()).body).toMatchObject({ data: { activated: 1 } });
-  const revoke = (credential: string) =>
-    call(`POST /v2/credential-requests/${requestId}/security-keys/a-01/credentials/${credential}/revoke`);
+  const revoke = (credential: string, body?: object) =>
+    call(`POST /v2/credential-requests/${requestId}/security-keys/a-01/credentials/${credential}/revoke`, { body });
   for (const text of ["1e0", "01", "1.0", "+1", "%201", "0x1", "0", "2", "10000"])
     expect([text, (await revoke(text)).status]).toEqual([text, 404]);
+  expect((await revoke("1", { not_registered: true })).status).toBe(409);
   expect((await revoke("1")).status).toBe(200);
+  expect((await revoke("1", { not_registered: true })).status).toBe(200);
 });

@@ -8,6 +8,7 @@ import type { Idp } from "../contract.ts";
 import { readCreationOptions, unusable } from "../creation-options.ts";
 import { type IdpDeps, type IdpKind, readIdpState } from "../kind.ts";
 import { createPingTokens } from "../ping.ts";
+import { keysCall } from "../user-check.ts";
 import { journeyOf } from "./journey.ts";
 import { removeDevice } from "./remove-device.ts";
 import { type AicSettings, settings } from "./settings.ts";
@@ -109,10 +110,10 @@ function connect(id: string, configured: AicSettings, deps: IdpDeps): Idp {
       }),
 
     // No read-back: reading a user's devices needs permissions that a client does not need for the journey.
-    revoke: (stored, { credentialId }, outer) =>
+    revoke: (stored, credential, outer) =>
       operate(outer, async api => {
-        const user = userNameIn(optionsIn(readIdpState(idpState, stored, peer, "revocation").step));
-        await removeDevice(api, peer, { realmUrl, user, credentialId });
+        const user = userNameIn(optionsIn(readIdpState(idpState, stored, peer, keysCall).step));
+        await removeDevice(api, peer, { realmUrl, user, ...credential });
       }),
     compensate: async () => {},
   };

@@ -9,7 +9,7 @@ import { grantByClientCredentials } from "../../peers/grant.ts";
 import type { Idp } from "../contract.ts";
 import { readCreationOptions, unusable } from "../creation-options.ts";
 import { type IdpDeps, type IdpKind, maxIdpResponseBytes, readIdpState } from "../kind.ts";
-import { isUuid } from "../user-check.ts";
+import { isUuid, keysCall } from "../user-check.ts";
 import { listMethods, removeMethod } from "./methods.ts";
 import { type EntraSettings, settings } from "./settings.ts";
 import { createAccounts, entraUserCheck } from "./users.ts";
@@ -106,14 +106,13 @@ function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
 
     isRegistered: (stored, query, outer) =>
       operate(outer, async api => {
-        const operation = "registered keys";
         const isEnough = (methods: readonly Method[]) => findMethod(methods, query) === true;
-        const read = listMethods(api, operation, methodsOf(operation, stored), isEnough);
+        const read = listMethods(api, keysCall, methodsOf(keysCall, stored), isEnough);
         return findMethod((await read.catch(undefinedIfGone)) ?? [], query);
       }),
 
     revoke: (stored, credential, outer) =>
-      operate(outer, async api => removeMethod(api, methodsOf("revocation", stored), credential)),
+      operate(outer, async api => removeMethod(api, methodsOf(keysCall, stored), credential)),
 
     compensate: async () => {},
   };

@@ -1,7 +1,7 @@
 import { PeerFailure } from "../../../platform/peer-failure.ts";
 import type { PeerApi } from "../../peers/access-token.ts";
-import type { RegisteredCredential } from "../contract.ts";
-import { keyToRevoke } from "../user-check.ts";
+import { type RegisteredCredential, removalCall } from "../contract.ts";
+import { keysCall, keyToRevoke } from "../user-check.ts";
 import { type Method, methodIdOf, methodList } from "./wire.ts";
 
 const maxPages = 10;
@@ -46,14 +46,14 @@ export async function removeMethod(
   user: MethodsOfUser & { readonly userId: string },
   credential: RegisteredCredential,
 ): Promise<void> {
-  const operation = "revocation";
   const found = await keyToRevoke(
     { ...user, vendor: "Microsoft Graph" },
-    listMethods(api, operation, user).then(methods => methodIdOf(methods, credential)),
+    credential,
+    listMethods(api, keysCall, user).then(methods => methodIdOf(methods, credential)),
   );
   if (found === "unclear") {
     const detail = "Microsoft Graph lists keys of the user under ids that do not tell which one this is.";
-    throw new PeerFailure(user.peer, operation, "refused", { detail });
+    throw new PeerFailure(user.peer, keysCall, "refused", { detail });
   }
-  if (found !== undefined) await api.remove(operation, `${user.url}/${encodeURIComponent(found.id)}`);
+  if (found !== undefined) await api.remove(removalCall, `${user.url}/${encodeURIComponent(found.id)}`);
 }

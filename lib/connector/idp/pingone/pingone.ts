@@ -4,7 +4,7 @@ import { days, type Instant, plus } from "../../../platform/time.ts";
 import { idpName } from "../../model/peer-names.ts";
 import type { Challenge, CreationOptions } from "../../model/webauthn.ts";
 import { type PeerApi, peerApi, undefinedIfGone } from "../../peers/access-token.ts";
-import type { Idp } from "../contract.ts";
+import { type Idp, removalCall } from "../contract.ts";
 import { readCreationOptions } from "../creation-options.ts";
 import { type IdpDeps, type IdpKind, maxIdpResponseBytes, readIdpState } from "../kind.ts";
 import { createPingTokens } from "../ping.ts";
@@ -115,8 +115,7 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
     // The device was created for this credential only, so its id identifies the credential.
     revoke: (stored, _credential, outer) =>
       operate(outer, async api => {
-        const operation = "revocation";
-        await api.remove(operation, urlOf(stateOf(operation, stored)));
+        await api.remove(removalCall, urlOf(stateOf(removalCall, stored)));
       }),
 
     // A new device has the tag in its nickname, so it is found without its id.

@@ -134,7 +134,11 @@ export const connectorExamples: Examples = {
   v2CancelCredentialRequest: { params: request, status: 200, answer: { data: cancelled } },
   v2RevokeCredentialRequest: { params: request, ...revoked(2) },
   v2RevokeSecurityKey: { params: { ...request, key_id: "s-01-001" }, ...revoked(2) },
-  v2RevokeCredential: { params: { ...request, key_id: "s-01-001", credential: "1" }, ...revoked(1) },
+  v2RevokeCredential: {
+    params: { ...request, key_id: "s-01-001", credential: "1" },
+    body: { not_registered: false },
+    ...revoked(1),
+  },
   v2OffboardPerson: {
     body: { user_id: "ada.lovelace@example.com", dry_run: true },
     status: 200,

@@ -87,15 +87,12 @@ describe("erasing one recipient", () => {
     const email = newUser();
     const requestId = await completed(connector, await connector.order(orderBody([1], email)));
     const loaded = await connector.load(requestId);
-    const triedAt = connector.now();
     const keys = loaded.keys.map(key => ({
       ...key,
-      credentials: key.credentials.map(each => ({ ...each, state: "failed" as const, triedAt })),
+      credentials: key.credentials.map(each => ({ ...each, state: "failed" as const, mayBeRegistered: true })),
     }));
     await connector.context.requests.save(loaded, { keys });
-    const reason =
-      "A credential of the request may have been registered: check at the identity provider, then erase with " +
-      "leave_active_credentials.";
+    const reason = "A credential of the request may have been registered: offboard the person first.";
     expect(await eraseRecipient({ by: "email", name: email }, connector.context)).toMatchObject({
       erased: 0,
       left: [{ requestId, reason }],

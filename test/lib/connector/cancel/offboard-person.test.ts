@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type Leaver, offboardPerson } from "../../../../lib/connector/cancel/offboard-person.ts";
+import { revokeNow } from "../../../../lib/connector/cancel/revoke-now.ts";
 import { personList } from "../../../../lib/connector/model/request-lists.ts";
 import { indexWriter } from "../../../../lib/connector/storage/index-writer.table.ts";
 import { listRow } from "../../../../lib/connector/storage/lists.table.ts";
@@ -262,12 +263,12 @@ describe("to offboard a person", () => {
     expect(registrations(ada)).toBe(0);
   });
 
-  test("leaves one that may have been registered and has no id to a person", async () => {
+  test("leaves one that may have been registered and has no id to a person, who can end its doubt", async () => {
     const connector = await testConnector(peers);
     const ada = newUser();
     const { requestId } = await connector.order(bodyFor([ada]));
     const loaded = await connector.load(requestId);
-    const failed = { state: "failed", triedAt: connector.now() } as const;
+    const failed = { state: "failed", mayBeRegistered: true } as const;
     const keys = loaded?.keys.map(key => ({
       ...key,
       credentials: key.credentials.map(each => ({ ...each, ...failed })),
@@ -276,13 +277,19 @@ describe("to offboard a person", () => {
     expect(await offboard(connector, { userId: ada })).toEqual({
       isComplete: false,
       credentials: [
-        "none failed - It may have been registered: check at the identity provider, and remove it there. " +
-          "Its id is not known, so no call removes it.",
+        "none failed - It may have been registered, and its id is not known: look for it at the identity provider by " +
+          "its user, remove it there, then revoke it with not_registered.",
       ],
+    });
+    const settled = { requestId, keyId: "s-01-001", credential: 1, isNotRegistered: true };
+    await revokeNow(settled, caller, connector.context);
+    expect(await offboard(connector, { userId: ada })).toEqual({
+      isComplete: true,
+      credentials: ["none failed revoked"],
     });
   });
 
-  test("revokes one that may have been registered once, and leaves it to a person if that fails", async () => {
+  test("revokes one that may have been registered again while that fails, as one that is active", async () => {
     const unknown = new PeerFailure("IdP entra", "revocation", "refused", { detail: "The user has no such key." });
     const connector = await testConnector(peers, {
       ports: withIdps(() => ({ isRegistered: async () => undefined, revoke: () => Promise.reject(unknown) })),
@@ -294,17 +301,16 @@ describe("to offboard a person", () => {
       await connector.runCredentials();
       connector.advance(minutes(1));
     }
-    const problem =
-      "It may have been registered: check at the identity provider, and remove it there. " +
-      "Its revocation failed, and only a call that revokes the credential starts it again.";
-    const again = "Its revocation failed: see `revocation`. Repeat the call when the cause is removed.";
-    for (const action of ["revoke", "none", "none"])
+    const again =
+      "Its revocation failed: see `revocation`. Repeat the call when the cause is removed. If the identity provider " +
+      "does not have the credential, revoke it with not_registered.";
+    for (let time = 0; time < 2; time++)
       expect(await offboard(connector, { userId: ada })).toEqual({
         isComplete: false,
-        credentials: [`${action} failed revoke_failed ${problem}`, `revoke active revoke_failed ${again}`],
+        credentials: [`revoke failed revoke_failed ${again}`, `revoke active revoke_failed ${again}`],
       });
     const failed = connector.events("credential_revoke_failed").map(({ keyId }) => keyId);
-    expect(failed.toSorted()).toEqual(["s-01-001", "s-02-001", "s-02-001", "s-02-001"]);
+    expect(failed.toSorted()).toEqual(["s-01-001", "s-01-001", "s-02-001", "s-02-001"]);
   });
 
   test("may stop at any write: a repeat ends it, and removes nobody else's credential", async () => {

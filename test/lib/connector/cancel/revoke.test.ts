@@ -56,6 +56,17 @@ const revokerOf = (connector: TestConnector, requestId: string, body: Body): Sub
   };
 };
 
+/** Changes the stored credentials of a request. */
+async function rewrite(
+  connector: TestConnector,
+  requestId: string,
+  change: (credential: Credential, index: number) => Credential,
+): Promise<void> {
+  const loaded = await connector.load(requestId);
+  const keys = loaded.keys.map(key => ({ ...key, credentials: key.credentials.map(change) }));
+  await connector.context.requests.save(loaded, { keys });
+}
+
 /** A request whose credentials are all active, by default of one key without a PIN. */
 async function active(body: Body = withoutPins(orderBody()), options: ConnectorOptions = {}): Promise<Subject> {
   const connector = await testConnector(peers, options);
@@ -168,21 +179,15 @@ describe("a revocation", () => {
   test("does not call a credential without an id removed that may have been registered", async () => {
     const connector = await testConnector(peers);
     const { requestId } = await connector.orderAndRun(withoutPins(orderBody([2])));
-    const loaded = await connector.load(requestId);
-    const ended = (credential: Credential, index: number): Credential => {
+    await rewrite(connector, requestId, (credential, index) => {
       const { credentialId, ...rest } = credential;
-      return index === 0 ? { ...rest, state: "failed", triedAt: connector.now() } : credential;
-    };
-    const keys = loaded.keys.map(key => ({ ...key, credentials: key.credentials.map(ended) }));
-    await connector.context.requests.save(loaded, { keys });
+      return index === 0 ? { ...rest, state: "failed", mayBeRegistered: true } : credential;
+    });
     expect(await revokeNow({ requestId }, caller, connector.context)).toMatchObject({ isRevoked: false });
     const one = revokeNow({ requestId, keyId: "s-01-001", credential: 1 }, caller, connector.context);
     expect(await refusalOf(one)).toMatchObject({
       status: 409,
-      body: {
-        error_message:
-          "A credential whose id is not known may have been registered: check at the identity provider, and remove it there.",
-      },
+      body: { error_message: expect.stringContaining("remove it there, then revoke it with not_registered.") },
     });
   });
 
@@ -222,6 +227,110 @@ describe("a revocation", () => {
     await revoke();
     await connector.runCredentials();
     expect(typesAt(sink).at(-1)).toBe("credential.revoked");
+  });
+});
+
+describe("a person who has checked that the identity provider does not have a credential", () => {
+  const settled = { keyId: "s-01-001", credential: 1, isNotRegistered: true };
+  const revoked = { state: "revoked", reason: "requested" };
+
+  test("ends the doubt of one that may have been registered, without a call and for good", async () => {
+    const { connector, requestId, revoke, revocations } = await active();
+    await rewrite(connector, requestId, ({ credentialId, ...rest }) => ({
+      ...rest,
+      state: "failed",
+      errorMessage: "Login failure",
+      mayBeRegistered: true,
+    }));
+    const read = async () => (await connector.read(requestId)).shipment?.shipment_items[0]?.credentials[0];
+    expect(await read()).toMatchObject({
+      state: "failed",
+      may_be_registered: true,
+      error_message: "It may have been registered: check at the identity provider. Login failure",
+    });
+    expect(await revoke(settled)).toMatchObject({ isRevoked: true });
+    expect(await revocations()).toMatchObject([{ ...revoked, requested_at: connector.now(), failed_attempts: 0 }]);
+    expect(await read()).not.toHaveProperty("may_be_registered");
+    expect(await read()).toMatchObject({ error_message: "Login failure" });
+    const before = await connector.load(requestId);
+    for (const scope of [settled, {}]) expect(await revoke(scope)).toMatchObject({ isRevoked: true, loaded: before });
+    expect(peers.entra.count("DELETE", /./)).toBe(0);
+  });
+
+  test.each([
+    ["has failed", days(15), "revoke_failed"],
+    ["is in progress", 0, "revoking"],
+  ] as const)("ends a revocation that %s", async (_, waitMs, state) => {
+    const { connector, revoke, revocations } = await active();
+    failing({ kind: "refuse", status: 403, times: 1000 });
+    await revoke();
+    connector.advance(waitMs);
+    await connector.runCredentials("timer");
+    expect(await revocations()).toMatchObject([{ state, error_message: expect.any(String) }]);
+    const calls = removals();
+    expect(await revoke(settled)).toMatchObject({ isRevoked: true });
+    expect(await revocations()).toMatchObject([revoked]);
+    expect(connector.events("revocation_requested").at(-1)).toMatchObject({ isNotRegistered: true });
+    connector.advance(days(1));
+    await connector.runCredentials("timer");
+    expect([removals(), await connector.queue("key")]).toEqual([calls, []]);
+  });
+
+  test("does not end a credential that is active and whose revocation was not tried", async () => {
+    const { revoke, registered } = await active();
+    expect(await refusalOf(revoke(settled))).toMatchObject({
+      status: 409,
+      body: { error_message: "The credential is active. Revoke it without not_registered first." },
+    });
+    expect(registered()).toEqual([true]);
+  });
+});
+
+describe("a revocation of a user who is known by name only", () => {
+  const byName = async () => {
+    peers.entra.settings({ readsUsers: false });
+    const subject = await active();
+    peers.entra.settings({ readsUsers: true });
+    const again = async () => {
+      peers.entra.clearFaults();
+      subject.connector.advance(minutes(1));
+      await subject.connector.runCredentials("timer");
+      return subject.revocations();
+    };
+    const rename = () => peers.entra.renameUser(subject.users[0] ?? "", `renamed-${newUser()}`);
+    return { ...subject, again, rename };
+  };
+
+  test("succeeds when a later list shows that the removal without an answer was done", async () => {
+    const { revoke, again } = await byName();
+    failing({ kind: "drop", phase: "after" });
+    expect(await revoke()).toMatchObject({ isRevoked: false });
+    peers.entra.fail({ kind: "refuse", status: 503, method: "GET", path: "fido2Methods", times: 3 });
+    expect(await again()).toMatchObject([{ state: "revoked" }]);
+  });
+
+  test.each<[string, FaultRule]>([
+    ["the list was not answered", { kind: "refuse", status: 503, method: "GET", path: "fido2Methods" }],
+    ["the removal was not received", { kind: "refuse", status: 429 }],
+    ["the removal was not answered", { kind: "refuse", status: 503 }],
+  ])("fails if %s and the name is unknown then", async (_, rule) => {
+    const { revoke, again, rename } = await byName();
+    failing(rule);
+    await revoke();
+    rename();
+    expect(await again()).toMatchObject([{ state: "revoke_failed" }]);
+  });
+
+  test.each<[string, FaultRule]>([
+    ["the list was not answered", { kind: "refuse", status: 503, method: "GET", path: "fido2Methods" }],
+    ["the removal was not received", { kind: "refuse", status: 429 }],
+  ])("fails if %s and another user has the name then", async (_, rule) => {
+    const { users, revoke, again, rename } = await byName();
+    failing(rule);
+    await revoke();
+    rename();
+    peers.entra.renameUser(newUser(), users[0] ?? "");
+    expect(await again()).toMatchObject([{ state: "revoke_failed" }]);
   });
 });
 

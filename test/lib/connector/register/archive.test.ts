@@ -209,7 +209,7 @@ describe("the clean-up of a request with an active credential", () => {
     await peers.rfpr.enroll(idAt(requestId));
     await connector.runCredentials();
     const loaded = await connector.load(requestId);
-    const failed = { state: "failed", triedAt: connector.now() } as const;
+    const failed = { state: "failed", mayBeRegistered: true } as const;
     const keys = loaded.keys.map(key => ({
       ...key,
       credentials: key.credentials.map(each => ({ ...each, ...failed })),

@@ -156,7 +156,7 @@ describe("what an IdP needs to continue with a credential", () => {
     expect(read).toMatchObject({ state: "failed" });
     const reason = "The stored state for the identity provider cannot be decrypted.";
     expect(read.shipment?.shipment_items[0]?.credentials.map(credential => credential.error_message)).toEqual([
-      `Not activated in time. It may have been registered: check at the identity provider. ${reason}`,
+      `It may have been registered: check at the identity provider. Not activated in time. ${reason}`,
       `Not activated in time. ${reason}`,
     ]);
     expect(await connector.queue("key")).toEqual([]);

@@ -2,7 +2,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { decodeJwt, UnsecuredJWT } from "jose";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { aic as kind } from "../../../../../lib/connector/idp/aic/aic.ts";
-import type { Idp } from "../../../../../lib/connector/idp/contract.ts";
+import { type Idp, removalCall } from "../../../../../lib/connector/idp/contract.ts";
 import type { Attestation, Challenge } from "../../../../../lib/connector/model/webauthn.ts";
 import { bindingOf, bindResponse } from "../../../../../lib/connector/peers/bind-response.ts";
 import { plus } from "../../../../../lib/platform/time.ts";
@@ -328,6 +328,19 @@ describe("the devices of a user of kind C", () => {
       detail: expect.stringMatching(/^AM lists no such key for the user, who may have been deleted or renamed/),
     });
     expect(aic.registrations()).toMatchObject([{ userId: "renamed@example.com" }]);
+  });
+
+  test("are removed if the list has none after a removal that was not answered", async () => {
+    aic.settings({ names: "name" });
+    const challenge = await ask();
+    const response = answerTo(challenge);
+    await idp.activate(challenge.idpState, response, "k", { signal });
+    aic.fail({ kind: "refuse", status: 503, method: "DELETE", times: 3 });
+    const failure = await failureOf(idp.revoke(challenge.idpState, response, signal));
+    expect(failure).toMatchObject({ operation: removalCall, mayBeDone: true });
+    await idp.revoke(challenge.idpState, response, signal);
+    await idp.revoke(challenge.idpState, { ...response, mayBeRemoved: true }, signal);
+    expect(await kindOf(idp.revoke(challenge.idpState, response, signal))).toBe("refused");
   });
 
   test.each(["", "Li4=", "/w==", "not base64!"])("are of no user with the id %j in the stored step", async userId => {
