@@ -1,6 +1,6 @@
 // Development tool: Azure's Functions host as a process on the loopback.
 import { spawn } from "node:child_process";
-import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import type { AzureHost } from "./find-azure-host.ts";
@@ -49,6 +49,8 @@ export async function startAzureHost(
   const url = `http://127.0.0.1:${port}`;
   const logPath = join(folder, "host.log");
   writeSecrets(folder);
+  // Of a host that ran here before.
+  rmSync(join(folder, "host.pid"), { force: true });
   const values = { FUNCTIONS_WORKER_RUNTIME: "node", ...settings };
   writeFileSync(join(folder, "local.settings.json"), JSON.stringify({ IsEncrypted: false, Values: values }), {
     mode: 0o600,
