@@ -51,7 +51,7 @@ export async function startPeers(directory?: string, ports: Readonly<Partial<Rec
   const issuer = await startTokenIssuer(place("issuer"));
   const delivery = await startDelivery({ ...place("delivery"), token: secret("delivery-api-token") });
   const enrollment = await startEnrollment({ ...place("enrollment"), credential: secret("enrollment-credential") });
-  const rfpr = await startRfpr({ ...place("rfpr"), tenantOf: enrollment.tenantOf, maker: delivery.maker });
+  const rfpr = await startRfpr({ ...place("rfpr"), isValid: enrollment.isValid, maker: delivery.maker });
   const { attestationRoot } = delivery;
   const client = (idp: string) => ({ clientId, clientSecret: secret(`idp-${idp}-client-secret`), attestationRoot });
   const entra = await startEntra({ ...place("entra"), ...client("entra"), tenantId: issuer.tenantId });

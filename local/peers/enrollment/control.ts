@@ -3,7 +3,6 @@ import { type ControlRoutes, withBody } from "../control.ts";
 import { generatedPin } from "../security-key/program.ts";
 import { SABOTAGES } from "../security-key/sabotage.ts";
 import { type Agent, enrollment } from "./agent.ts";
-import { OWN_TENANT } from "./enrollment.ts";
 import { type AuthenticatorRequest, type AuthenticatorRequests, stateOf } from "./requests.ts";
 
 const requestChange = z.strictObject({
@@ -35,12 +34,12 @@ interface Behind {
 /** What a test or a user of the local system can do at the agent, also by calls under `/_control/`. */
 export function createRfprControls({ requests, agent, save }: Behind) {
   let eager = false;
-  const find = (id: string) => requests.find(OWN_TENANT, id);
+  const { find } = requests;
   /** Programs an authenticator; `finish` sends its responses. */
   const begin = (id: string, by?: z.input<typeof enrollment>) => agent.begin(find(id), by);
   return {
-    /** Returns the requests of the local system's tenant, oldest first. */
-    authenticatorRequests: () => requests.all(OWN_TENANT).map(request => listed(request, agent)),
+    /** Returns the requests, oldest first. */
+    authenticatorRequests: () => requests.all().map(request => listed(request, agent)),
     begin,
     enroll: async (id: string, by?: z.input<typeof enrollment>) => begin(id, by).finish(),
     control: (id: string, wanted: z.input<typeof requestChange>) => {

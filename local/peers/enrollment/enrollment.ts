@@ -5,8 +5,6 @@ import { createTokens, type TokensState } from "../idp/tokens.ts";
 import { type HttpAnswer, type HttpCall, type PeerPlace, startPeer } from "../peer.ts";
 import { openState } from "../state-file.ts";
 
-/** The tenant whose credential the local system has. */
-export const OWN_TENANT = "local";
 const EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
 const ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token";
 
@@ -14,19 +12,18 @@ const ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token";
 export type Enrollment = Awaited<ReturnType<typeof startEnrollment>>;
 
 interface EnrollmentOptions extends PeerPlace {
-  /** The first valid credential of the local system's tenant. */
+  /** The first valid credential. */
   readonly credential: string;
 }
 
 interface EnrollmentState extends TokensState {
-  readonly credentials: Record<string, { readonly tenant: string; revoked: boolean }>;
+  readonly credentials: Record<string, { revoked: boolean }>;
 }
 
 const settings = z.strictObject({
   /** Lifetime of new access tokens in seconds. */
   expiresIn: z.int().nonnegative(),
 });
-const newCredential = z.strictObject({ tenant: z.string().min(1).default(OWN_TENANT) });
 const revocation = z.strictObject({ credential: z.string() });
 
 /** Starts the enrollment service. Its controls can be called under `/_control/` too. */
@@ -34,7 +31,7 @@ export async function startEnrollment({ port, statePath, credential }: Enrollmen
   const file = openState<EnrollmentState>(statePath, { credentials: {}, tokens: {} });
   const { credentials } = file.value;
   const tokens = createTokens(file);
-  credentials[credential] ??= { tenant: OWN_TENANT, revoked: false };
+  credentials[credential] ??= { revoked: false };
   let expiresIn = 900;
 
   const exchange = ({ headers, body }: HttpCall): HttpAnswer => {
@@ -48,14 +45,14 @@ export async function startEnrollment({ port, statePath, credential }: Enrollmen
     if (!subject) return refused("invalid_request", "subject_token is missing.");
     const known = Object.hasOwn(credentials, subject) ? credentials[subject] : undefined;
     if (known === undefined || known.revoked) return refused("invalid_grant", "The credential is not good.");
-    return tokens.grant(known.tenant, expiresIn, { issued_token_type: ACCESS_TOKEN });
+    return tokens.grant(expiresIn, { issued_token_type: ACCESS_TOKEN });
   };
 
   const controls = {
-    /** Adds a credential of the local system's tenant or of another one. The other credentials stay valid. */
-    newCredential: (tenant = OWN_TENANT) => {
+    /** Adds a credential. The others stay valid. */
+    newCredential: () => {
       const made = randomBytes(32).toString("base64url");
-      credentials[made] = { tenant, revoked: false };
+      credentials[made] = { revoked: false };
       file.save();
       return made;
     },
@@ -75,15 +72,13 @@ export async function startEnrollment({ port, statePath, credential }: Enrollmen
     port,
     handle: call => (call.method === "POST" && call.path === "/v1/token" ? exchange(call) : undefined),
     control: {
-      "POST credentials": withBody(newCredential, ({ tenant }) => ({ credential: controls.newCredential(tenant) })),
+      "POST credentials": () => ({ credential: controls.newCredential() }),
       "POST revoke-credential": withBody(revocation, ({ credential }) => controls.revokeCredential(credential)),
       "POST revoke-tokens": tokens.revokeAll,
       "POST settings": withBody(settings, controls.settings),
     },
   });
-  /** Returns the tenant of a valid token. */
-  const tenantOf = tokens.ownerOf;
-  return { ...peer, ...controls, tenantOf };
+  return { ...peer, ...controls, isValid: tokens.isValid };
 }
 
 /** RFC 6749 section 5.2 */

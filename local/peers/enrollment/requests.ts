@@ -25,7 +25,6 @@ export type End =
 /** A request for an authenticator, as the API stores it, with its decrypted requests. */
 export interface AuthenticatorRequest extends KeyRequests {
   readonly id: string;
-  readonly tenant: string;
   /** The original body, to recognise a repeated call. */
   readonly content: unknown;
   readonly wish: Omit<RequestBody, "pin_request" | "credential_requests">;
@@ -51,7 +50,6 @@ export const stateOf = ({ end }: AuthenticatorRequest) => end?.state ?? "waiting
 
 export function createAuthenticatorRequests(file: State<RfprState>, { keyring }: KeyMaker) {
   const { requests, deleted } = file.value;
-  const keyOf = (tenant: string, id: string) => `${tenant} ${id}`;
 
   /** Fails a waiting request that has expired. */
   const upToDate = (request: AuthenticatorRequest) => {
@@ -61,10 +59,9 @@ export function createAuthenticatorRequests(file: State<RfprState>, { keyring }:
     }
     return request;
   };
-  const lookUp = (tenant: string, id: string) => {
-    const key = keyOf(tenant, id);
-    if (Object.hasOwn(deleted, key)) throw codedRefusal("gone", `${id} was deleted`);
-    const known = Object.hasOwn(requests, key) ? requests[key] : undefined;
+  const lookUp = (id: string) => {
+    if (Object.hasOwn(deleted, id)) throw codedRefusal("gone", `${id} was deleted`);
+    const known = Object.hasOwn(requests, id) ? requests[id] : undefined;
     return known && upToDate(known);
   };
   const sameContent = (known: AuthenticatorRequest, content: unknown) => {
@@ -74,46 +71,43 @@ export function createAuthenticatorRequests(file: State<RfprState>, { keyring }:
 
   return {
     /** Decrypts every request in `content`. Returns whether it is new. */
-    put: async (tenant: string, id: string, content: unknown) => {
-      const known = lookUp(tenant, id);
+    put: async (id: string, content: unknown) => {
+      const known = lookUp(id);
       if (known !== undefined) return sameContent(known, content);
-      const made = { tenant, id, ...(await opened(content, openingKeys(keyring))) };
+      const made = { id, ...(await opened(content, openingKeys(keyring))) };
       // Another call may have changed or deleted it meanwhile.
-      const other = lookUp(tenant, id);
+      const other = lookUp(id);
       if (other !== undefined) return sameContent(other, content);
-      requests[keyOf(tenant, id)] = made;
+      requests[id] = made;
       file.save();
       return { created: true, request: upToDate(made) };
     },
-    find: (tenant: string, id: string) => {
-      const known = lookUp(tenant, id);
+    find: (id: string) => {
+      const known = lookUp(id);
       if (known === undefined) throw codedRefusal("not_found", `there is no ${id}`);
       return known;
     },
-    /** Returns the requests of a tenant, oldest first. */
-    all: (tenant: string) =>
-      Object.values(requests)
-        .filter(request => request.tenant === tenant)
-        .map(upToDate),
+    /** Returns the requests, oldest first. */
+    all: () => Object.values(requests).map(upToDate),
     /** Ends a waiting request. */
     end: (request: AuthenticatorRequest, end: End) => {
-      const found = lookUp(request.tenant, request.id);
+      const found = lookUp(request.id);
       if (found === undefined) throw codedRefusal("not_found", `there is no ${request.id}`);
       if (stateOf(found) !== "waiting") throw codedRefusal("conflict", `${request.id} is ${stateOf(found)} already`);
       found.end = end;
       file.save();
     },
     /** Deletes a request; its id is not accepted again. */
-    remove: (tenant: string, id: string) => {
+    remove: (id: string) => {
       const now = Date.now();
       for (const [key, at] of Object.entries(deleted)) if (at + REMEMBERED_MS <= now) delete deleted[key];
-      delete requests[keyOf(tenant, id)];
-      deleted[keyOf(tenant, id)] = now;
+      delete requests[id];
+      deleted[id] = now;
       file.save();
     },
     /** Removes a request, as if it had never been created. */
-    forget: ({ tenant, id }: AuthenticatorRequest) => {
-      delete requests[keyOf(tenant, id)];
+    forget: ({ id }: AuthenticatorRequest) => {
+      delete requests[id];
       file.save();
     },
   };

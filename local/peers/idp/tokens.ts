@@ -11,9 +11,9 @@ export interface IdpClient {
   readonly clientKey?: JWK | undefined;
 }
 
-/** Issued access tokens, with their owners and their ends in ms since 1970. */
+/** Issued access tokens with their ends in ms since 1970. */
 export interface TokensState {
-  readonly tokens: Record<string, { readonly owner: string; readonly end: number }>;
+  readonly tokens: Record<string, number>;
 }
 
 /** What the token endpoints of the vendors differ in. */
@@ -31,19 +31,15 @@ export function createTokens(file: State<TokensState>) {
   const { tokens } = file.value;
   return {
     /** Returns the response that grants a new token. @param more further members */
-    grant: (owner: string, expiresInSeconds: number, more: object = {}): HttpAnswer => {
-      for (const [token, { end }] of Object.entries(tokens)) if (end <= Date.now()) delete tokens[token];
+    grant: (expiresInSeconds: number, more: object = {}): HttpAnswer => {
+      for (const [token, end] of Object.entries(tokens)) if (end <= Date.now()) delete tokens[token];
       const token = randomBytes(32).toString("base64url");
-      tokens[token] = { owner, end: Date.now() + expiresInSeconds * 1000 };
+      tokens[token] = Date.now() + expiresInSeconds * 1000;
       file.save();
       const body = { access_token: token, token_type: "Bearer", expires_in: expiresInSeconds, ...more };
       return { status: 200, headers: { "cache-control": "no-store" }, body };
     },
-    /** Returns the owner of a valid token. */
-    ownerOf: (token: string): string | undefined => {
-      const known = Object.hasOwn(tokens, token) ? tokens[token] : undefined;
-      return known !== undefined && known.end > Date.now() ? known.owner : undefined;
-    },
+    isValid: (token: string): boolean => Object.hasOwn(tokens, token) && (tokens[token] ?? 0) > Date.now(),
     revokeAll: () => {
       for (const token of Object.keys(tokens)) delete tokens[token];
       file.save();
@@ -60,7 +56,7 @@ export function createIdpTokens(
   rules: TokenRules,
   expiresInSeconds: () => number,
 ) {
-  const { grant, ownerOf, revokeAll } = createTokens(file);
+  const { grant, isValid, revokeAll } = createTokens(file);
   const refused = (status: number, error: string): HttpAnswer => ({ status, body: rules.errorBody(error) });
   return {
     /** Handles client credentials (RFC 6749 section 4.4), with secret or assertion in the form. */
@@ -71,11 +67,11 @@ export function createIdpTokens(
       if (!(await isClient(client, form, url.href, rules))) return refused(401, "invalid_client");
       const error = rules.refuseScope?.(scope);
       if (error !== undefined) return refused(400, error);
-      return grant(client.clientId, expiresInSeconds(), scope ? { scope } : {});
+      return grant(expiresInSeconds(), scope ? { scope } : {});
     },
     /** Whether a call has a valid token in a header. */
     accepts: ({ headers }: HttpCall, header = "authorization"): boolean =>
-      ownerOf(String(headers[header]).replace(/^Bearer /, "")) !== undefined,
+      isValid(String(headers[header]).replace(/^Bearer /, "")),
     revokeAll,
   };
 }

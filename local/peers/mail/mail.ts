@@ -7,8 +7,7 @@ import { PeerRefusal } from "../refusal.ts";
 import { openState } from "../state-file.ts";
 import { isSigned } from "./access.ts";
 import { mailPage } from "./mail-page.ts";
-import { type Mail, mailMessage, mailOutcome, mailQuota, mailSuppression } from "./message.ts";
-import { createQuota } from "./quota.ts";
+import { type Mail, mailMessage, mailOutcome, mailSuppression } from "./message.ts";
 
 export type MailService = Awaited<ReturnType<typeof startMail>>;
 
@@ -37,7 +36,6 @@ export async function startMail({
     operations: {},
   });
   let outcomes: z.output<typeof mailOutcome>[] = [];
-  const quota = createQuota();
   /** The suppression list: addresses whose emails came back. */
   const suppressed = new Set<string>();
 
@@ -47,16 +45,10 @@ export async function startMail({
     return outcome;
   };
 
-  const throttle = (calls: "sends" | "lookUps") => {
-    const seconds = quota.secondsToWait(calls);
-    if (seconds > 0) throw refused(429, "TooManyRequests", "Too many requests", { "retry-after": String(seconds) });
-  };
-
   const send = (call: HttpCall): HttpAnswer => {
     const operationId = call.headers["operation-id"] ?? randomUUID();
     if (!z.guid().safeParse(operationId).success) throw badRequest("Operation-Id is no UUID");
     const { senderAddress, recipients, content } = readBody(mailMessage, call.body, badRequest);
-    throttle("sends");
 
     const id = String(operationId);
     const to = recipients.to.map(({ address }) => address).filter(address => !suppressed.has(address));
@@ -83,7 +75,6 @@ export async function startMail({
   };
 
   const lookUp = (id: string): HttpAnswer => {
-    throttle("lookUps");
     const operation = state.value.operations[id];
     if (operation === undefined) throw refused(404, "NotFound", `There is no operation ${id}`);
     if (operation.runningPolls === 0)
@@ -117,8 +108,6 @@ export async function startMail({
       "DELETE mails": clearMails,
       "POST outcomes": withBody(mailOutcome, input => void outcomes.push(input)),
       "POST suppressed": withBody(mailSuppression, input => void suppressed.add(input.address)),
-      "PUT quota": withBody(mailQuota, quota.set),
-      "DELETE quota": () => quota.set(undefined),
     },
   });
 
@@ -131,7 +120,6 @@ export async function startMail({
     clearMails,
     /** Sets how the next sends end; by default they succeed. Only an email that succeeds is delivered. */
     outcome: (outcome: z.input<typeof mailOutcome>) => void outcomes.push(mailOutcome.parse(outcome)),
-    quota: (limit: z.input<typeof mailQuota> | undefined) => quota.set(limit && mailQuota.parse(limit)),
     suppressed,
   };
 }

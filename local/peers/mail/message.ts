@@ -33,15 +33,5 @@ export const mailOutcome = z.strictObject({
   times: z.int().positive().default(1),
 });
 
-/**
- * At most `sends` accepted sends and, if it is set, `lookUps` answered look-ups in any `seconds`; the response to more is 429. A new domain
- * has 30 sends and 60 look-ups a minute, 100 and 200 an hour.
- */
-export const mailQuota = z.strictObject({
-  sends: z.int().nonnegative(),
-  lookUps: z.int().nonnegative().optional(),
-  seconds: z.int().positive().default(60),
-});
-
 /** An address that gets no emails any more. */
 export const mailSuppression = z.strictObject({ address: z.email() });

@@ -96,7 +96,6 @@ export async function peersOfFile(): Promise<Peers> {
   beforeEach(() => {
     resetPeers(peers);
     peers.delivery.settings({ shipAfterMs: 0, search: true });
-    peers.mail.quota(undefined);
   });
   afterAll(() => closePeers(peers));
   return peers;

@@ -140,10 +140,6 @@ const MailControls = ({ choices: { mailOutcomes } }: ControlsProps) => html`<${C
       <${Field} name="message" label="Error message" />
     </div>
   <//>
-  <${Form} label="Set the quota" send=${(values: Values) => steer("mail", "PUT", "quota", typed(values))}>
-    <div class="grid">${number("sends", "Sends", 30)}${number("seconds", "In seconds", 60, 1)}</div>
-  <//>
-  <div class="buttons"><${Button} label="No quota" run=${() => steer("mail", "DELETE", "quota")} /></div>
 <//>`;
 
 interface ReceivedEvent {

@@ -14,7 +14,6 @@ import { isAnswered, type Order, submit } from "./orders.ts";
 export async function openConnector(limits: Limits = {}): Promise<{ connector: TestConnector; peers: Peers }> {
   const peers = await startPeers();
   peers.delivery.settings({ shipAfterMs: 0, search: true });
-  peers.mail.quota(undefined);
   peers.vault.set("event-sink-1", newSinkSecret());
   const directory = mkdtempSync(join(tmpdir(), "idps-"));
   const path = join(directory, "idps.yaml");

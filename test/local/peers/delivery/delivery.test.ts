@@ -1,16 +1,6 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { type Delivery, startDelivery } from "../../../../local/peers/delivery/delivery.ts";
-import { SABOTAGES } from "../../../../local/peers/security-key/sabotage.ts";
-import {
-  ADDRESS,
-  createRequester,
-  credentialPayload,
-  itemOf,
-  RECIPIENT,
-  type Sent,
-  shipmentBody,
-  TOKEN,
-} from "./requester.ts";
+import { ADDRESS, createRequester, credentialPayload, itemOf, RECIPIENT, shipmentBody, TOKEN } from "./requester.ts";
 
 let delivery: Delivery;
 let requester: ReturnType<typeof createRequester>;
@@ -22,56 +12,7 @@ beforeEach(async () => {
 
 afterEach(() => delivery.close());
 
-const stateOf = async (id: string) => (await requester.read(id)).shipment_state.shipment_state_id;
-
-/** Orders, lets ship and answers the keys of the one item. */
-async function shipped(...[keys, change, productId]: Parameters<typeof requester.order>) {
-  const { shipment, customizations } = await requester.order(keys, change, productId);
-  const id = shipment.shipment_id;
-  const read = async () => (await requester.read(id)).shipment_items[0]?.product_data ?? [];
-  return { id, customizations, read, keys: await read() };
-}
-
-test.each(SABOTAGES)("the sabotage %s makes responses useless until it ends", async sabotage => {
-  const { id, customizations, read } = await shipped([{}, {}]);
-  const sent = customizations[0]?.credentials[0] as Sent;
-  const answersRequest = async () => {
-    const [key] = await read();
-    const opened = await requester.open(key?.fido_credential_responses[0] ?? "", sent).catch(() => undefined);
-    const { clientDataJSON = "" } = (opened?.response ?? {}) as { clientDataJSON?: string };
-    return Buffer.from(clientDataJSON, "base64url").includes(sent.challenge);
-  };
-  expect(await answersRequest()).toBe(true);
-  await delivery.control(id, { sabotage });
-  expect(await answersRequest()).toBe(false);
-  await delivery.control(id, { sabotage: null });
-  expect(await answersRequest()).toBe(true);
-});
-
-test.each([
-  [false, true, 201],
-  [true, false, 400],
-])(
-  "a rotation of the keys, in which the old ones are forgotten: %s, lets messages on their way open: %s",
-  async (forget, opens, status) => {
-    const { customizations, keys } = await shipped([{}]);
-    const early = await requester.credentialRequest();
-    await delivery.rotateKeys({ forget });
-    const [jwe = ""] = keys[0]?.fido_credential_responses ?? [];
-    const opened = requester.open(jwe, customizations[0]?.credentials[0] as Sent);
-    expect(await opened.then(Boolean, () => false)).toBe(opens);
-    const answer = await requester.call("POST", "", shipmentBody(itemOf([{ credentials: [early] }])));
-    expect(answer.status).toBe(status);
-  },
-);
-
 describe("a shipment", () => {
-  test("is read again unchanged, also by many at once", async () => {
-    const { shipment } = await requester.order([{ pinLength: 6 }, {}]);
-    const [first, ...others] = await Promise.all(Array.from({ length: 5 }, () => requester.read(shipment.shipment_id)));
-    expect(others).toEqual(Array(4).fill(first));
-  });
-
   test("is 101 at creation, then 102, then 103 with its keys, as time goes by", async () => {
     vi.useFakeTimers({ toFake: ["Date"], now: new Date("2026-01-31T10:00:00Z") });
     onTestFinished(() => void vi.useRealTimers());
@@ -89,25 +30,19 @@ describe("a shipment", () => {
       shipment_items: [{ product_id: 1, inventory_product_id: 15, product_quantity: 1, product_data: [] }],
     });
     vi.setSystemTime(Date.now() + 999);
-    expect(await stateOf(id)).toBe(101);
+    expect((await requester.read(id)).shipment_state.shipment_state_id).toBe(101);
     vi.setSystemTime(Date.now() + 1);
     expect(await requester.read(id)).toMatchObject({
       shipment_state: { shipment_state_id: 102 },
       shipment_items: [{ product_data: [] }],
     });
     vi.setSystemTime(Date.now() + 999);
-    expect(await stateOf(id)).toBe(102);
+    expect((await requester.read(id)).shipment_state.shipment_state_id).toBe(102);
     vi.setSystemTime(Date.now() + 1);
     expect(await requester.read(id)).toMatchObject({
       shipment_state: { shipment_state_id: 103, shipment_state_message: "Shipped" },
       shipment_items: [{ product_data: [{ serial_number: expect.stringMatching(/^\d{8}$/) }] }],
     });
-  });
-
-  test("answers 101 at creation also where it ships at once", async () => {
-    const { shipment } = await requester.order([{}]);
-    expect(shipment.shipment_state.shipment_state_id).toBe(101);
-    expect(await stateOf(shipment.shipment_id)).toBe(103);
   });
 
   test("is never shown as shipped without its keys, whenever its time comes", async () => {
@@ -126,15 +61,6 @@ describe("a shipment", () => {
     }
   });
 
-  test("has PINs of the requested length, longer where the key insists, and none where none was requested", async () => {
-    const lengths = async (productId: number) => {
-      await shipped([{ pinLength: 4 }, { pinLength: 63 }, {}], {}, productId);
-      return (await delivery.shipments()).at(-1)?.keys.map(({ pin }) => pin?.length);
-    };
-    expect(await lengths(1)).toEqual([4, 63, undefined]);
-    expect(await lengths(8)).toEqual([8, 63, undefined]);
-  });
-
   test("of which one key cannot be programmed ends in a processing error", async () => {
     const request = await requester.credentialRequest();
     const payload = credentialPayload({ ...request.responseKey, d: undefined }, request.challenge);
@@ -149,22 +75,6 @@ describe("a shipment", () => {
       shipment_state: { shipment_state_id: 8 },
       shipment_items: [{ product_data: [] }],
     });
-  });
-});
-
-describe("callers", () => {
-  test("get public P-384 keys without alg, several of each use", async () => {
-    for (const [url, use] of [
-      [delivery.transportJwksUrl, "enc"],
-      [delivery.signJwksUrl, "sig"],
-    ] as const) {
-      const { keys } = await requester.jwks(url);
-      expect(keys).toHaveLength(2);
-      for (const key of keys) {
-        expect(Object.keys(key).sort()).toEqual(["crv", "kid", "kty", "use", "x", "y"]);
-        expect(key).toMatchObject({ kty: "EC", crv: "P-384", use });
-      }
-    }
   });
 });
 

@@ -2,9 +2,6 @@ import { randomBytes, randomUUID } from "node:crypto";
 import {
   CompactEncrypt,
   type CompactJWEHeaderParameters,
-  compactDecrypt,
-  compactVerify,
-  createLocalJWKSet,
   exportJWK,
   generateKeyPair,
   importJWK,
@@ -15,7 +12,7 @@ import type { Delivery } from "../../../../local/peers/delivery/delivery.ts";
 
 export const TOKEN = "delivery-token";
 export const RP_ID = "login.example";
-export const ORIGIN = `https://${RP_ID}`;
+const ORIGIN = `https://${RP_ID}`;
 
 /** One request as its sender remembers it. */
 export interface Sent {
@@ -78,7 +75,6 @@ export function createRequester(delivery: Delivery, ownToken = TOKEN) {
     seal,
     credentialRequest,
     pinRequest,
-    jwks,
     /** Orders one item of `keys`; answers what it takes to read the responses. */
     order: async (keys: readonly KeyWish[], change: Record<string, unknown> = {}, productId = 1) => {
       const customizations = await Promise.all(
@@ -92,19 +88,6 @@ export function createRequester(delivery: Delivery, ownToken = TOKEN) {
       return { answer, shipment: (await answer.json()) as ShipmentAnswer, customizations };
     },
     read: async (id: string) => (await (await call("GET", `/${id}`)).json()) as ShipmentAnswer,
-    /** Opens and verifies a response. Rejects where decryption or signature fail. */
-    open: async (jwe: string, { responseKey }: Sent) => {
-      const { plaintext, protectedHeader } = await compactDecrypt(jwe, await importJWK(responseKey), {
-        keyManagementAlgorithms: ["ECDH-ES+A256KW"],
-        contentEncryptionAlgorithms: ["A256GCM"],
-      });
-      if (protectedHeader.kid !== responseKey.kid) throw new Error("another key's response");
-      const set = createLocalJWKSet(await jwks(delivery.signJwksUrl));
-      const { payload } = await compactVerify(plaintext, set, { algorithms: ["ES384"] });
-      return JSON.parse(Buffer.from(payload).toString()) as Record<string, unknown>;
-    },
-    control: (path: string, body: unknown) =>
-      fetch(`${delivery.url}/_control/${path}`, { method: "POST", body: JSON.stringify(body) }),
   };
 }
 

@@ -31,7 +31,7 @@ export interface Put {
 
 /** A caller of the pre-registration API, written against the documents alone. */
 export function createRfprCaller(delivery: Delivery, rfpr: Rfpr, token: () => string) {
-  const { credentialRequest, pinRequest, open, seal } = createRequester(delivery);
+  const { credentialRequest, pinRequest } = createRequester(delivery);
   const call = async (method: string, path: string, body?: unknown, bearer = token()) => {
     const response = await fetch(`${rfpr.url}/v1/authenticator-requests/${path}`, {
       method,
@@ -62,8 +62,6 @@ export function createRfprCaller(delivery: Delivery, rfpr: Rfpr, token: () => st
   return {
     call,
     draft,
-    open,
-    seal,
     pinRequest,
     put: async (pinWish?: PinWish, credentials = 1, change: Record<string, unknown> = {}): Promise<Put> => {
       const drafted = await draft(pinWish, credentials, change);

@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { EmailClient, type EmailMessage } from "@azure/communication-email";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type MailService, startMail } from "../../../../local/peers/mail/mail.ts";
@@ -23,25 +23,6 @@ const message: EmailMessage = {
   content: { subject: "Your key", plainText: "PIN ä 1234", html: "<p>PIN ä 1234</p>" },
 };
 
-/** Looks up an operation through the client, without sending. Returns the response of the service. */
-async function lookUp(operationId: string) {
-  let said: { status: number; body: { status?: string; error?: unknown } } | undefined;
-  const resumeFrom = JSON.stringify({
-    state: {
-      status: "running",
-      config: {
-        operationLocation: `${mail.url}/emails/operations/${operationId}?api-version=2025-09-01`,
-        metadata: { mode: "OperationLocation" },
-      },
-    },
-  });
-  const onResponse = (raw: { status: number; parsedBody?: unknown }) => {
-    said = { status: raw.status, body: raw.parsedBody as { status?: string } };
-  };
-  await client.beginSend(message, { resumeFrom, onResponse }).catch(() => undefined);
-  return said;
-}
-
 describe("the mail service", () => {
   test("delivers what the real client sends", async () => {
     const poller = await client.beginSend(message, { updateIntervalInMs: 10 });
@@ -63,47 +44,6 @@ describe("the mail service", () => {
     expect(await (await fetch(`${mail.url}/_control/mails`)).json()).toEqual(mail.mails());
     await fetch(`${mail.url}/_control/mails`, { method: "DELETE" });
     expect(mail.mails()).toEqual([]);
-  });
-
-  test("fails a mail to suppressed addresses only, and leaves them out of the others", async () => {
-    await fetch(`${mail.url}/_control/suppressed`, { method: "POST", body: '{"address":"one@example.org"}' });
-    await client.beginSend(message);
-    expect(mail.mails()).toMatchObject([{ to: ["two@example.org"] }]);
-    mail.suppressed.add("two@example.org");
-    const operationId = randomUUID();
-    await client.beginSend(message, { operationId });
-    await lookUp(operationId);
-    const error = { code: "EmailDroppedAllRecipientsSuppressed" };
-    expect(await lookUp(operationId)).toMatchObject({ status: 200, body: { status: "Failed", error } });
-    expect(mail.mails()).toHaveLength(1);
-  });
-
-  test("throttles look-ups above their own quota, with the seconds to wait", async () => {
-    const operationId = randomUUID();
-    mail.outcome({ runningPolls: 0 });
-    await client.beginSend(message, { operationId });
-    mail.quota({ sends: 1, lookUps: 2, seconds: 3600 });
-    const statuses = [];
-    for (let n = 0; n < 3; n++) statuses.push((await lookUp(operationId))?.status);
-    expect(statuses).toContain(429);
-    mail.quota(undefined);
-    expect(await lookUp(operationId)).toMatchObject({ status: 200 });
-  });
-
-  test("throttles sends above its quota, with the seconds to wait", async () => {
-    mail.quota({ sends: 1, seconds: 60 });
-    await client.beginSend(message);
-    await expect(client.beginSend(message)).rejects.toMatchObject({ statusCode: 429, code: "TooManyRequests" });
-    const { status, headers } = await signedAgain();
-    expect(status).toBe(429);
-    expect(Number(headers.get("retry-after"))).toBeGreaterThan(50);
-    mail.quota({ sends: 2 });
-    await client.beginSend(message);
-    await fetch(`${mail.url}/_control/quota`, { method: "PUT", body: '{"sends":0}' });
-    await expect(client.beginSend(message)).rejects.toMatchObject({ statusCode: 429 });
-    await fetch(`${mail.url}/_control/quota`, { method: "DELETE" });
-    await client.beginSend(message);
-    expect(mail.mails()).toHaveLength(3);
   });
 
   test("refuses a wrong signature, a changed body and no signature at all", async () => {

@@ -41,9 +41,3 @@ it.each([
   expect(await send(secret, change)).toBe(401);
   expect(sink.events()).toEqual([]);
 });
-
-it.each([500, 302, 410])("answers %i on command, and then accepts the event again", async status => {
-  sink.fail({ kind: "refuse", status });
-  expect(await send(former)).toBe(status);
-  expect(await send(former)).toBe(204);
-});

@@ -60,25 +60,4 @@ describe("LokiJS with positions that are remembered", () => {
   test("has the same collections in the same order and the same warnings as without", () => {
     expect(results(open(Patched))).toEqual(results(open(Loki)));
   });
-
-  test("reads no name of the other collections for a name that it has found before", () => {
-    const db = open(Patched);
-    let reads = 0;
-    for (let n = 0; n < 100; n++) {
-      const name = `table${n}`;
-      const get = () => {
-        reads++;
-        return name;
-      };
-      Object.defineProperty(db.addCollection(name), "name", { get });
-    }
-    db.getCollection("table50");
-    reads = 0;
-    expect(db.getCollection("table50")?.name).toBe("table50");
-    expect(reads).toBe(2);
-  });
-
-  test("refuses a version of LokiJS without the method", () => {
-    expect(() => rememberPositions({} as never)).toThrow("LokiJS has no getCollection");
-  });
 });
