@@ -11,51 +11,26 @@ const good: Readonly<Record<string, string>> = {
   "local/start/start.ts": 'import "../../functions/main.ts";\n\nconsole.log(process.env.ANSWER);\n',
 };
 
-/** By file: what Biome must say of it, and what is wrong in it. */
+/** By file: what Biome must say of it, and what is wrong in it. One for each part of biome.json that says where a rule holds. */
 const linted: Readonly<Record<string, readonly [rule: string, source: string]>> = {
   "lib/format.ts": ["format", "export const answer   = 42\n"],
-  "lib/import-order.ts": [
-    "assist/source/organizeImports",
-    'import { b } from "./z.ts";\nimport { a } from "./a.ts";\n\nexport const c = [a, b];\n',
-  ],
   "lib/floating.ts": [
     "noFloatingPromises",
     "const later = async (): Promise<void> => {};\n\nexport const start = (): void => {\n  later();\n};\n",
   ],
-  "lib/misused.ts": [
-    "noMisusedPromises",
-    "const later = async (): Promise<boolean> => true;\n\nexport const start = (): number => {\n  if (later()) return 1;\n  return 2;\n};\n",
-  ],
   "lib/console.ts": ["noConsole", 'console.log("here");\n'],
-  "functions/console.ts": ["noConsole", 'console.error("here");\n'],
-  "lib/environment.ts": ["noProcessEnv", "export const path = process.env.PATH;\n"],
   "functions/environment.ts": ["noProcessEnv", "export const path = process.env.PATH;\n"],
-  "lib/default-export.ts": ["noDefaultExport", "export default 42;\n"],
   "local/default-export.ts": ["noDefaultExport", "export default 42;\n"],
-  "lib/any.ts": ["noExplicitAny", "export const answer: any = 42;\n"],
   "test/any.ts": ["noExplicitAny", "export const answer: any = 42;\n"],
-  "lib/index.ts": ["noBarrelFile", 'export { answer } from "./clean.ts";\n'],
-  "lib/all.ts": ["noReExportAll", 'export * from "./clean.ts";\n'],
-  "lib/non-null.ts": ["noNonNullAssertion", "export const first = (all: readonly string[]): string => all[0]!;\n"],
   "lib/cycle.ts": ["noImportCycles", 'import { b } from "./cycle-back.ts";\n\nexport const a = (): number => b();\n'],
   "lib/cycle-back.ts": ["noImportCycles", 'import { a } from "./cycle.ts";\n\nexport const b = (): number => a();\n'],
-  "lib/unused-import.ts": ["noUnusedImports", 'import { answer } from "./clean.ts";\n\nexport const a = 1;\n'],
-  "lib/unused-variable.ts": ["noUnusedVariables", "const a = 1;\n\nexport const b = 2;\n"],
-  "lib/parameter.ts": [
-    "noParameterAssign",
-    "export const next = (a: number): number => {\n  a += 1;\n  return a;\n};\n",
-  ],
-  "lib/built-in.ts": ["useNodejsImportProtocol", 'import { join } from "path";\n\nexport const a = join("b");\n'],
-  "lib/type-import.ts": ["useImportType", 'import { Answer } from "./type.ts";\n\nexport const a: Answer = 1;\n'],
 };
 
 /** By file: the compiler's code. */
 const typed: Readonly<Record<string, readonly [code: string, source: string]>> = {
-  "lib/wrong-type.ts": ["TS2322", 'export const a: number = "1";\n'],
   "lib/maybe-absent.ts": ["TS2322", "export const first = (all: readonly string[]): string => all[0];\n"],
   "lib/undefined-given.ts": ["TS2375", "export const a: { b?: number } = { b: undefined };\n"],
   "lib/not-erasable.ts": ["TS1294", "export enum A {\n  B,\n}\n"],
-  "lib/implicit-any.ts": ["TS7006", "export const a = b => b;\n"],
   "test/wrong-type.ts": ["TS2322", 'export const a: number = "1";\n'],
 };
 

@@ -20,10 +20,4 @@ describe("the decisions", () => {
     expect(paths).toHaveLength(4);
     expect(paths.flatMap(path => longDecisions(path, readFileSync(path, "utf8")))).toEqual([]);
   });
-
-  it("are reported if they or their parts are longer", () => {
-    const lines = (count: number) => "\na line\n".repeat(count);
-    const planted = `# A page\n${lines(20)}\n## X1\n${lines(15)}\n### A part\n${lines(16)}\n## X2\n${lines(17)}`;
-    expect(longDecisions("a.md", planted)).toEqual(["a.md: ### A part: 16 lines", "a.md: ## X2: 17 lines"]);
-  });
 });

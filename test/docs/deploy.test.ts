@@ -49,12 +49,6 @@ describe("the first deployment of docs/deploy.md", () => {
   it("does not start the connector without the lines of an identity provider, as the page says", () => {
     expect(() => readAllSettings(settingsAfter("connector", first))).toThrow("IDPA_FIDO_API_CLIENT_ID: must be set");
   });
-
-  it("calls check-peers with the key of the app, without which it does not start", () => {
-    const [block] = blocksOf("First deployment").filter(each => each.includes("check-peers"));
-    expect(block).toMatch(/export FUNCTIONS_KEY=[\s\S]*npm run check-peers/);
-    expect(readFileSync("commands/check-peers.ts", "utf8")).toContain("FUNCTIONS_KEY");
-  });
 });
 
 describe("every block of docs/deploy.md", () => {
@@ -88,11 +82,6 @@ describe("every block of docs/deploy.md", () => {
     expect(called.filter(name => !hosts.includes(`\`${name}\``))).toEqual([]);
   });
 
-  it("gives `az functionapp keys` a group and a name, because it takes no id", () => {
-    const keys = [...page.matchAll(/az functionapp keys list (\S+)/g)].map(([, option]) => option);
-    expect(keys).toEqual(["--resource-group", "--resource-group"]);
-  });
-
   it("runs scripts that are there", () => {
     const paths = [...page.matchAll(/node (infra\/\S+\.mjs)/g)].map(([, path = ""]) => path);
     expect(paths).toEqual(expect.arrayContaining(["infra/scripts/register-api.mjs", "infra/scripts/deploy-core.mjs"]));
@@ -118,11 +107,6 @@ it("names the zones by which a machine of an operator finds vaults and blobs, be
   const named = [...section.matchAll(/`(privatelink\.[a-z.]+)`/g)].map(([, name = ""]) => name);
   expect(named).toEqual(expect.arrayContaining(zones.filter(name => /vault|blob/.test(name))));
   expect(named.filter(name => !zones.includes(name))).toEqual([]);
-});
-
-it("says that a recovered vault has no roles, of which the template gives those of the apps only", () => {
-  const words = page.replaceAll(/\s+/g, " ");
-  expect(words).toMatch(/az keyvault recover.{1,400}roles.{1,20}vaults?.{1,60}not come back/);
 });
 
 describe("the costs of a stage", () => {

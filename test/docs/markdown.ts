@@ -23,7 +23,7 @@ export function readMarkdown(text: string): Markdown {
 }
 
 /** The line of an offset, from 1. */
-export const lineAt = (text: string, offset: number): number => text.slice(0, offset).split("\n").length;
+const lineAt = (text: string, offset: number): number => text.slice(0, offset).split("\n").length;
 
 const blank = (text: string): string => text.replace(/[^\n]/g, " ");
 

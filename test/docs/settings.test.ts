@@ -18,15 +18,4 @@ describe("the description of a setting", () => {
     expect(settings.length).toBeGreaterThan(80);
     expect(unexplained(settings)).toEqual([]);
   });
-
-  it("is reported without that sentence, unless the setting is required", () => {
-    const planted = { description: "Number of tries.", defaultText: "3", required: false };
-    expect(
-      unexplained([
-        { ...planted, name: "TRIES" },
-        { ...planted, name: "EXPLAINED", description: "Number of tries. Set it higher if they fail." },
-        { ...planted, name: "REQUIRED", required: true },
-      ]),
-    ).toEqual(["TRIES"]);
-  });
 });

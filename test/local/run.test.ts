@@ -178,10 +178,6 @@ describe("if everything is installed", () => {
     expect(again.output()).not.toContain("ExperimentalWarning");
   });
 
-  test("ends with the exit code of the task", async () => {
-    expect(await npmStart("--fail").ended).toBe(3);
-  });
-
   test.each(["openapi", "settings", "audit", "build", "format"])(
     "npm run %s has a help and refuses arguments",
     async task => {
@@ -221,12 +217,6 @@ describe("if everything is installed", () => {
       expect(await ran.ended, ran.output()).toBe(0);
       expect(Number(/Installing (\d+) packages/.exec(ran.output())?.[1] ?? 0), task).toBe(installed);
     }
-  });
-
-  test("npm test runs the tests from their folder too", async () => {
-    const ran = run("npm", ["test", "--prefix", "test", "--", "--some"]);
-    expect(await ran.ended, ran.output()).toBe(0);
-    expect(ran.output()).toContain("with --some");
   });
 
   test("names an unknown task", async () => {

@@ -4,7 +4,7 @@ import { connect, createServer } from "node:net";
 import { networkInterfaces } from "node:os";
 import { app } from "@azure/functions";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { installFunctionsCore, type RegisteredFunction } from "../../../local/host/functions-core.ts";
+import type { RegisteredFunction } from "../../../local/host/functions-core.ts";
 import { type HostOptions, type LocalHost, startHost } from "../../../local/host/host.ts";
 import { functionsCoreOfFile } from "../../support/host/functions-core-of-file.ts";
 import { call } from "./http/raw-request.ts";
@@ -41,16 +41,6 @@ beforeAll(() => {
     },
   });
   app.http("hello", { handler: ({ query }) => ({ body: `hello ${query.get("name")}` }) });
-  app.http("logs", {
-    handler: (_, context) => {
-      context.trace("t");
-      context.debug("d");
-      context.log("i", 1, { a: 2 });
-      context.warn("w");
-      context.error("e");
-      return {};
-    },
-  });
   app.timer("job", {
     schedule: "0 0 0 1 1 *",
     handler: async () => {
@@ -150,17 +140,6 @@ describe("a stop", () => {
     expect(events).toEqual(["timer ended", "terminated"]);
   });
 
-  it("does not wait for connections that only stay open, and is one stop however often it is called", async () => {
-    const { port, stop } = await start();
-    const silent = connect(port, "127.0.0.1");
-    await once(silent, "connect");
-    await call({ port }, "/hello");
-    const ended = once(silent.resume(), "close");
-    await Promise.all([stop(), stop()]);
-    await ended;
-    expect(events).toEqual(["terminated"]);
-  });
-
   it("completes a function whose caller has disconnected", async () => {
     const { port, stop } = await start();
     const sent = request({ port, host: "127.0.0.1", path: "/waits" }).end();
@@ -191,17 +170,6 @@ describe("a start", () => {
       .filter(one => one !== undefined && !one.internal && one.family === "IPv4");
     for (const one of outside) expect(await refused(port, one?.address)).toBe(true);
     expect(await refused(port, "127.0.0.2")).toBe(true);
-  });
-
-  it("serves what was registered since the core was installed, with one core for each process", async () => {
-    expect(installFunctionsCore()).toBe(core);
-    app.http("late", { handler: () => ({ body: "late" }) });
-    const { port, functions } = await start();
-    expect(functions).toContain("late");
-    expect((await call({ port }, "/late")).text).toBe("late");
-    expect(() => app.http("late", { handler: () => ({}) })).toThrow(
-      'A function with id "late" has already been registered.',
-    );
   });
 
   it("is refused for a route that would take the whole app down in Azure", async () => {
@@ -264,25 +232,5 @@ describe("an invocation", () => {
     };
     expect(await call({ port }, "/hello")).toMatchObject({ status: 500, text: "" });
     expect(lines.at(-1)).toMatchObject(["error", "Function.hello", expect.stringContaining("a secret of the hook")]);
-  });
-
-  it("logs with the function's name and the level of the line", async () => {
-    const { port } = await start();
-    await call({ port }, "/logs");
-    expect(lines.filter(([, category]) => category === "Function.logs.User")).toEqual(
-      [
-        ["trace", "t"],
-        ["debug", "d"],
-        ["information", "i 1 { a: 2 }"],
-        ["warning", "w"],
-        ["error", "e"],
-      ].map(([level, message]) => [level, "Function.logs.User", message]),
-    );
-  });
-});
-
-describe("a hook", () => {
-  it("that the host does not run is refused", () => {
-    expect(() => app.hook.postInvocation(() => {})).toThrow('Unrecognized hook "postInvocation"');
   });
 });
