@@ -102,10 +102,17 @@ const plan = z.lazy(() =>
   }),
 );
 
+const accepted = (description: string, schema: z.ZodType) => ({
+  201: { description, headers: ["location", "idempotent-replayed"], schema } as const,
+});
+
+/** What the creates of all versions have in common. */
+const common = { access: "caller", headers, ignoresUnknown: true, refusals } as const;
+
 /** Specification section 4; decisions C5, C6. */
 export const createCredentialRequest = endpoint({
+  ...common,
   routes: ["POST /v2/credential-requests"],
-  access: "caller",
   tag: "Credential requests",
   summary: "Request credentials on keys that are shipped or programmed on site",
   description:
@@ -116,14 +123,11 @@ export const createCredentialRequest = endpoint({
     "with `Retry-After` says when to ask again for the outcome. Then follow the request at `Location`. With `dry_run=true` the call orders nothing. It names all fields that do " +
     "not fit the schema at once, or else all other problems.",
   query: queryV2,
-  headers,
   body: withoutDryRun(createBodyV2, "is not a field: dry_run is a query parameter, ?dry_run=true"),
   answers: {
     200: { description: "With `dry_run`: nothing is known that prevents the request.", schema: plan },
-    201: { description: "The request is accepted.", headers: ["location", "idempotent-replayed"], schema: createdV2 },
+    ...accepted("The request is accepted.", createdV2),
   },
-  ignoresUnknown: true,
-  refusals,
   handle: async ({ query, headers, body: { body, ...draft } }, context: ConnectorContext, callContext) => {
     if (query.dry_run === true) {
       const warnings = await dryRun(draft, context);
@@ -138,24 +142,15 @@ export const createCredentialRequest = endpoint({
 
 /** Specification section 4; decisions C3, C5, C6. */
 export const createCredentialRequestOnSite = endpoint({
+  ...common,
   routes: ["POST /v1/credential-requests"],
-  access: "caller",
   tag: "Version 1",
   summary: "Request credentials on an authenticator that is programmed on site",
   description:
     "Orders credentials on one authenticator that is programmed on site, at the default identity provider. " +
     "Version 2 of this call has all options.",
-  headers,
   body: withoutDryRun(createCredentialRequestBodyV1, onlyVersion2),
-  answers: {
-    201: {
-      description: "The request is accepted.",
-      headers: ["location", "idempotent-replayed"],
-      schema: createdCredentialRequestV1,
-    },
-  },
-  ignoresUnknown: true,
-  refusals,
+  answers: accepted("The request is accepted.", createdCredentialRequestV1),
   handle: ({ headers, body }, context: ConnectorContext, callContext) =>
     create(body, headers, context, callContext, ({ requestId }) => ({
       path: `/v1/credential-requests/${requestId}`,
@@ -165,24 +160,15 @@ export const createCredentialRequestOnSite = endpoint({
 
 /** Specification sections 2 and 4; decisions C5, C6, C11a. */
 export const createShipment = endpoint({
+  ...common,
   routes: ["POST /v1/fpr/shipments"],
-  access: "caller",
   tag: "Version 1",
   summary: "Request keys for one user, programmed and shipped",
   description:
     "Orders keys for one user, which are programmed and shipped, at the default identity provider. Version 2 of " +
     "this call has all options.",
-  headers,
   body: withoutDryRun(createShipmentBodyV1, onlyVersion2),
-  answers: {
-    201: {
-      description: "The shipment is ordered.",
-      headers: ["location", "idempotent-replayed"],
-      schema: createdShipmentV1,
-    },
-  },
-  ignoresUnknown: true,
-  refusals,
+  answers: accepted("The shipment is ordered.", createdShipmentV1),
   handle: ({ headers, body }, context: ConnectorContext, callContext) =>
     create(body, headers, context, callContext, ({ shipmentId }) => ({
       path: `/v1/fpr/shipments/${shipmentId}`,

@@ -75,16 +75,7 @@ export const listCredentialRequests = endpoint({
     },
   },
   handle: async ({ query }, context: ConnectorContext, { call }) => {
-    const { $top: top, $skiptoken: after, state, email } = query;
-    const filter = {
-      state,
-      email,
-      userId: query.user_id,
-      externalId: query.external_id,
-      customerReference: query.customer_reference,
-      serial: query.serial_number,
-      createdAfter: query.created_after,
-    };
+    const { $top: top, $skiptoken: after, ...filter } = query;
     const { entries, next } = await listRequests(filter, { top, after }, context);
     const body = entries.map(readListed);
     return { status: 200, ...pageHeaders("/v2/credential-requests", next, call, context), body };

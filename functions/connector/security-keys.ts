@@ -50,8 +50,8 @@ export const listSecurityKeys = endpoint({
     },
   },
   handle: async ({ query }, context: ConnectorContext, { call }) => {
-    const { $top: top, $skiptoken: after, serial_number: serial, user_id: userId, state, aaguid } = query;
-    const { entries, next } = await list({ serial, userId, state, aaguid }, { top, after }, context);
+    const { $top: top, $skiptoken: after, ...filter } = query;
+    const { entries, next } = await list(filter, { top, after }, context);
     const page = { status: 200, ...pageHeaders("/v2/security-keys", next, call, context) };
     return wantsCsv(call) ? { ...page, csv: toCsv(registerColumns(), entries) } : { ...page, body: entries };
   },

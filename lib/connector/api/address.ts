@@ -40,7 +40,7 @@ export function regionProblem(countryCode: unknown, region: unknown): string | u
 }
 
 /** Returns the region as the delivery service gets it: codes in upper case, regions of other countries as given. */
-export const normalRegion = (countryCode: string, region: string): string =>
+const normalRegion = (countryCode: string, region: string): string =>
   regions[countryCode] === undefined ? region : region.toUpperCase();
 
 /** A country code of ISO 3166-1 alpha-2 in any case, parsed to upper case. */

@@ -5,15 +5,15 @@ import { isNamed, personList, type RequestList, referenceList, serialList } from
 import { isTerminal, type RequestState, requestStates } from "../model/states.ts";
 import { type ListPage, readPage } from "./read-page.ts";
 
-/** What a request must match. Names are compared without regard to letter case. */
+/** What a request must match, by the names of the API. Names are compared without regard to letter case. */
 interface RequestFilter {
   readonly state?: RequestState | undefined;
-  readonly userId?: string | undefined;
+  readonly user_id?: string | undefined;
   readonly email?: string | undefined;
-  readonly externalId?: string | undefined;
-  readonly customerReference?: string | undefined;
-  readonly serial?: string | undefined;
-  readonly createdAfter?: Instant | undefined;
+  readonly external_id?: string | undefined;
+  readonly customer_reference?: string | undefined;
+  readonly serial_number?: string | undefined;
+  readonly created_after?: Instant | undefined;
 }
 
 /**
@@ -32,7 +32,7 @@ export function listRequests(
     isExact: named === undefined,
     entriesOf: (loaded: LoadedRequest) => (matches(loaded, filter) ? [loaded] : []),
   };
-  return readPage(source, { top, after: latest(after, filter.createdAfter) }, deps);
+  return readPage(source, { top, after: latest(after, filter.created_after) }, deps);
 }
 
 const latest = (a: string | undefined, b: string | undefined): string | undefined =>
@@ -45,16 +45,16 @@ const matches = (
   isArchived !== true &&
   isNamed(filter.state, state) &&
   isNamed(filter.email, recipient.email) &&
-  isNamed(filter.externalId, recipient.externalId) &&
-  isNamed(filter.customerReference, shipment?.customerReference) &&
-  isNamed(filter.serial, ...keys.map(({ serial }) => serial)) &&
-  isNamed(filter.userId, ...keys.flatMap(({ credentials }) => credentials.map(({ userId }) => userId)));
+  isNamed(filter.external_id, recipient.externalId) &&
+  isNamed(filter.customer_reference, shipment?.customerReference) &&
+  isNamed(filter.serial_number, ...keys.map(({ serial }) => serial)) &&
+  isNamed(filter.user_id, ...keys.flatMap(({ credentials }) => credentials.map(({ userId }) => userId)));
 
 /** Returns the list of the name in a filter that the fewest requests have; undefined for a filter without a name. */
-function nameListOf({ serial, customerReference, userId, externalId, email }: RequestFilter): RequestList | undefined {
-  if (serial !== undefined) return serialList(serial);
-  if (customerReference !== undefined) return referenceList(customerReference);
-  const person = userId ?? externalId ?? email;
+function nameListOf(filter: RequestFilter): RequestList | undefined {
+  if (filter.serial_number !== undefined) return serialList(filter.serial_number);
+  if (filter.customer_reference !== undefined) return referenceList(filter.customer_reference);
+  const person = filter.user_id ?? filter.external_id ?? filter.email;
   return person === undefined ? undefined : personList(person);
 }
 

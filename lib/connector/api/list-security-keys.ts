@@ -12,10 +12,10 @@ import type { shownCredentialStates } from "../model/states.ts";
 import { type ListPage, readPage } from "./read-page.ts";
 import { credentialState } from "./read-security-key.ts";
 
-/** What an entry of the register must match. Names are compared without regard to letter case. */
+/** What an entry of the register must match, by the names of the API. Names are compared without regard to letter case. */
 interface RegisterFilter {
-  readonly serial?: string | undefined;
-  readonly userId?: string | undefined;
+  readonly serial_number?: string | undefined;
+  readonly user_id?: string | undefined;
   readonly state?: (typeof shownCredentialStates)[number] | undefined;
   readonly aaguid?: string | undefined;
 }
@@ -55,7 +55,7 @@ export function listSecurityKeys(
   range: { readonly top: number; readonly after?: string | undefined },
   deps: ConnectorDeps,
 ): Promise<ListPage<RegisteredKey>> {
-  const { serial, userId, aaguid, state } = filter;
+  const { serial_number: serial, user_id: userId, aaguid, state } = filter;
   const named =
     (serial !== undefined && serialList(serial)) ||
     (userId !== undefined && personList(userId)) ||
@@ -71,11 +71,11 @@ export function listSecurityKeys(
 
 function entriesOf({ request, keys }: LoadedRequest, filter: RegisterFilter): readonly RegisteredKey[] {
   const isListed = (credential: Credential): boolean =>
-    isNamed(filter.userId, credential.userId) &&
+    isNamed(filter.user_id, credential.userId) &&
     isNamed(filter.aaguid, credential.aaguid) &&
     isNamed(filter.state, shownState(credential));
   return keys
-    .filter(({ serial }) => isNamed(filter.serial, serial))
+    .filter(({ serial }) => isNamed(filter.serial_number, serial))
     .flatMap(key => key.credentials.filter(isListed).map(credential => entryOf(request, key, credential)));
 }
 

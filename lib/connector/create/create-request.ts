@@ -1,6 +1,6 @@
 import { toResult } from "../../platform/async.ts";
 import type { Caller } from "../../platform/caller.ts";
-import { type Now, plus } from "../../platform/time.ts";
+import { plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { Idps } from "../idp/contract.ts";
 import { type Claim, fingerprintOf, scopeOf } from "../model/idempotency.ts";
@@ -116,8 +116,7 @@ export function receivedRequest(
     now,
     intervals,
     idps,
-  }: {
-    readonly now: Now;
+  }: Pick<ConnectorDeps, "now"> & {
     readonly intervals: Pick<Intervals, "receivedMaxAgeMs">;
     readonly idps: Pick<Idps, "defaultId">;
   },

@@ -111,11 +111,11 @@ describe("the list of credential requests", () => {
     await fill(0, 230, "started");
     await fill(230, 1, "failed");
     const first = await connector.counted(() =>
-      listRequests({ userId: user, state: "failed" }, { top: 1 }, connector.context),
+      listRequests({ user_id: user, state: "failed" }, { top: 1 }, connector.context),
     );
     expect(first.result.entries).toEqual([]);
     expect(first.total).toBeLessThanOrEqual(200 + 200 / 50);
-    expect(await listed(connector, { userId: user, state: "failed" })).toEqual([
+    expect(await listed(connector, { user_id: user, state: "failed" })).toEqual([
       "00000000-0000-4000-8000-000000000230",
     ]);
     // A state's own list names nothing else.
@@ -201,7 +201,7 @@ describe("the list of credential requests", () => {
     expect(await rows()).toHaveLength(2);
     connector.advance(1);
     expect(await listed(connector)).toEqual([]);
-    expect(await listed(connector, { userId: user })).toEqual([]);
+    expect(await listed(connector, { user_id: user })).toEqual([]);
     expect(await rows()).toEqual([]);
   });
 
@@ -216,9 +216,9 @@ describe("the list of credential requests", () => {
     const [id] = await ordered(connector, [body, orderBody(), orderBody()]);
     const names: RequestFilter = {
       email: "ada.order@example.COM",
-      externalId: "emp-4711",
-      customerReference: "inc0012345",
-      userId: user.toUpperCase(),
+      external_id: "emp-4711",
+      customer_reference: "inc0012345",
+      user_id: user.toUpperCase(),
     };
     for (const [filter, name] of Object.entries(names)) {
       expect(await listed(connector, { [filter]: name })).toEqual([id]);
@@ -227,8 +227,8 @@ describe("the list of credential requests", () => {
     expect(await listed(connector, { ...names, state: "started" })).toEqual([id]);
     expect(await listed(connector, { ...names, state: "complete" })).toEqual([]);
     // A name of one kind does not find a request that has it as a name of another kind.
-    expect(await listed(connector, { externalId: "ada.order@example.com" })).toEqual([]);
-    expect(await listed(connector, { customerReference: "emp-4711" })).toEqual([]);
+    expect(await listed(connector, { external_id: "ada.order@example.com" })).toEqual([]);
+    expect(await listed(connector, { customer_reference: "emp-4711" })).toEqual([]);
   });
 
   test("finds an order by the serial number of a security key from its responses to its removal", async () => {
@@ -238,7 +238,7 @@ describe("the list of credential requests", () => {
     await connector.runJobs();
     const serial = (await connector.load(requestId)).keys[0]?.serial ?? "";
     expect(serial).not.toBe("");
-    expect(await listed(connector, { serial })).toEqual([requestId]);
+    expect(await listed(connector, { serial_number: serial })).toEqual([requestId]);
     await connector.context.requests.remove(await connector.load(requestId));
     expect(await connector.context.requests.entries(serialList(serial), { top: 9 })).toEqual([]);
   });
@@ -248,7 +248,7 @@ describe("the list of credential requests", () => {
     const body = altered(orderBody(), { "shipment.customer_reference": "INC-7" });
     await ordered(connector, [...Array.from({ length: 5 }, () => orderBody()), body]);
     const loads = vi.spyOn(connector.context.requests, "load");
-    expect(await listed(connector, { customerReference: "INC-7" })).toHaveLength(1);
+    expect(await listed(connector, { customer_reference: "INC-7" })).toHaveLength(1);
     expect(loads).toHaveBeenCalledTimes(1);
   });
 

@@ -97,8 +97,8 @@ describe("the clean-up of a request with an active credential", () => {
     expect(await personalTraces(connector, one)).toEqual([]);
     expect(await keysOf(connector)).toEqual(before);
     const { aaguid, serial_number: serial } = before[0] ?? {};
-    expect(await keysOf(connector, { serial })).toEqual(before.slice(0, 1));
-    expect(await keysOf(connector, { userId: one.user.toUpperCase() })).toEqual(before.slice(0, 1));
+    expect(await keysOf(connector, { serial_number: serial })).toEqual(before.slice(0, 1));
+    expect(await keysOf(connector, { user_id: one.user.toUpperCase() })).toEqual(before.slice(0, 1));
     expect(await keysOf(connector, { aaguid })).toEqual(before);
     expect(await keysOf(connector, { state: "active" })).toEqual(before);
     expect(await keysOf(connector, { state: "failed" })).toEqual([]);
@@ -117,7 +117,7 @@ describe("the clean-up of a request with an active credential", () => {
       } as never);
     for (const read of [loadRequest, resendPin, readShipment])
       expect(await refusalOf(read(requestId, connector.context))).toMatchObject({ status: 404 });
-    for (const filter of [{}, { userId: user }, { serial }, { state: "complete" }] as const)
+    for (const filter of [{}, { user_id: user }, { serial_number: serial }, { state: "complete" }] as const)
       expect(await listRequests(filter, { top: 10 }, connector.context)).toEqual({ entries: [] });
   });
 
@@ -136,8 +136,8 @@ describe("the clean-up of a request with an active credential", () => {
     const read = async () => {
       for (const filter of [
         { state: "complete" },
-        { customerReference: "PO former" },
-        { serial: "no longer its own" },
+        { customer_reference: "PO former" },
+        { serial_number: "no longer its own" },
       ] as const)
         await listRequests(filter, { top: 10 }, connector.context);
       return (await Promise.all(old.map(list => requests.entries(list, { top: 9 })))).flat();
@@ -145,7 +145,7 @@ describe("the clean-up of a request with an active credential", () => {
     expect(await read()).toHaveLength(3);
     connector.advance(minutes(11));
     expect(await read()).toEqual([]);
-    expect(await keysOf(connector, { userId: user })).toHaveLength(1);
+    expect(await keysOf(connector, { user_id: user })).toHaveLength(1);
   });
 
   test("removes the responses that a suspended poll stored after it", async () => {
@@ -408,7 +408,7 @@ test("a restore from a backup brings archived requests back as they were", async
   expect(await run("restore", { backup: String(backup), replace: true })).toMatchObject({ requests: 1, open: 0 });
   expect(await keysOf(connector)).toEqual(shown);
   expect((await connector.load(one.requestId)).request).toEqual(request);
-  expect(await keysOf(connector, { userId: one.user })).toEqual(shown);
+  expect(await keysOf(connector, { user_id: one.user })).toEqual(shown);
   expect((await listRequests({}, { top: 10 }, connector.context)).entries).toEqual([]);
   connector.advance(days(1824));
   expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 1 });
