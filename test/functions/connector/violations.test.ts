@@ -18,24 +18,6 @@ const host = connectorHostOfFile(peers, { PIN_MAIL_DOMAINS: "example.com", PIN_M
 
 const at = (path: string, ...values: readonly unknown[]): Violation[] => values.map(value => ({ path, value }));
 
-const emails = ["", "ada", "ada@example", "a b@example.com", "ada@example.com,bob@example.com"];
-/** Rules of texts that JSON Schema cannot express: what the tables say in words. */
-const wrongTexts = (path: { email: string; emailsTo: string; name: string }): Violation[] => [
-  ...at(path.email, ...emails),
-  ...at(`${path.emailsTo}[0]`, ...emails, "ada@elsewhere.org"),
-  ...at(path.name, "nineteen characters", "Schlüssel", "key \u{1f511}"),
-];
-const wrongPlace = (address: string, country: string): Violation[] => [
-  ...at(`${address}.postal_code`, ""),
-  ...at(`${address}.city`, "", " "),
-  ...at(`${address}.street_line1`, "", " "),
-  ...at(`${address}.region`, undefined, null, "", "Massachusetts", "QC", "M"),
-  ...at(`${address}.${country}`, "", "USA", "XX", "840"),
-];
-/** Without its invisible character, the last one may be another user. */
-const userIds = ["", " ", "ada\u200b@example.com"];
-const telephones = ["", "call me", "+", "()", "555 0100", "1".repeat(41)];
-
 /** Rules across fields: what is changed, and the one field that is named. */
 type Together = readonly [name: string, values: Readonly<Record<string, unknown>>, path: string];
 
@@ -74,7 +56,7 @@ const creates: Readonly<Record<string, Create>> = {
       [`${item}.pin_request.length`]: 64,
       [`${onSite}.name`]: "Schlüssel",
     },
-    // lib/connector/api/body-to-draft.test.ts has what the tables say in words.
+    // lib/connector/api/body-to-draft.test.ts has the rules of texts, which all versions share.
     worded: [
       ...at("enrollment_contacts.emails_to[0]", "ada@elsewhere.org"),
       ...at(`${onSite}.credentials[0].idp_id`, "", "nobody"),
@@ -93,16 +75,17 @@ const creates: Readonly<Record<string, Create>> = {
     },
     body: () => ({ ...shipmentBodyV1(), enrollment_contacts: { emails_to: [newUser()] } }),
     worded: [
-      ...wrongTexts({
-        email: `${ordered}.recipient.recipient_email`,
-        emailsTo: "enrollment_contacts.emails_to",
-        name: `${ordered}.shipment_items[0].fc_additional_data.key_name`,
-      }),
-      ...at(`${ordered}.recipient.recipient_telephone`, ...telephones),
-      ...wrongPlace(`${ordered}.mailing_address`, "country_code_2"),
-      ...at("user_id", ...userIds),
-      ...at(`${ordered}.shipment_items[0].product_quantity`, 0, -1, 51),
-      ...at(`${ordered}.recipient.recipient_firstname`, "", " "),
+      ...at(`${ordered}.recipient.recipient_email`, "ada"),
+      ...at("enrollment_contacts.emails_to[0]", "ada", "ada@elsewhere.org"),
+      ...at(`${ordered}.shipment_items[0].fc_additional_data.key_name`, "Schlüssel"),
+      ...at(`${ordered}.recipient.recipient_telephone`, "call me"),
+      ...at(`${ordered}.mailing_address.postal_code`, ""),
+      ...at(`${ordered}.mailing_address.city`, " "),
+      ...at(`${ordered}.mailing_address.street_line1`, " "),
+      ...at(`${ordered}.mailing_address.region`, undefined, "QC"),
+      ...at(`${ordered}.mailing_address.country_code_2`, "XX"),
+      ...at("user_id", " ", "ada\u200b@example.com"),
+      ...at(`${ordered}.recipient.recipient_firstname`, " "),
       ...at(`${ordered}.recipient.recipient_lastname`, ""),
     ],
     together: [
@@ -141,13 +124,11 @@ const creates: Readonly<Record<string, Create>> = {
       enrollment_contacts: { emails_to: [newUser()] },
     }),
     worded: [
-      ...wrongTexts({
-        email: "recipient.email",
-        emailsTo: "enrollment_contacts.emails_to",
-        name: "authenticator_name",
-      }),
-      ...["recipient.firstname", "recipient.lastname"].flatMap(path => at(path, "", " ")),
-      ...at("credentials[0].user_id", ...userIds),
+      ...at("recipient.email", "ada"),
+      ...at("enrollment_contacts.emails_to[0]", "ada", "ada@elsewhere.org"),
+      ...at("authenticator_name", "Schlüssel"),
+      ...["recipient.firstname", "recipient.lastname"].flatMap(path => at(path, " ")),
+      ...at("credentials[0].user_id", " ", "ada\u200b@example.com"),
     ],
     together: [
       [

@@ -84,15 +84,6 @@ describe("the version 2 read model (specification section 2)", () => {
     });
   });
 
-  it("has authenticators or a shipment only where there are some", () => {
-    forAll(fullBodies, body => {
-      const shipped = stored({ ...body, authenticators: undefined });
-      expect(readV2(shipped.request, shipped.keys)).not.toHaveProperty("authenticators");
-      const onSite = stored({ ...body, shipment: undefined });
-      expect(readV2(onSite.request, onSite.keys)).not.toHaveProperty("shipment");
-    });
-  });
-
   it("has no other fields, with any content of the rows", () => {
     const everything: SecurityKey = {
       ...key,

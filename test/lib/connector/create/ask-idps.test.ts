@@ -120,11 +120,6 @@ describe("a shipment whose challenge ends before its security keys can be progra
     expect(await connector.order()).toMatchObject({ shipmentId: expect.any(String) });
     expect(connector.events("challenge_shortened")).toEqual([]);
   });
-
-  test("is ordered if the IdP names no end", async () => {
-    const connector = await withIdps({ pingone: { "pre-registration-timeout-days": undefined } }, "pingone");
-    expect(await connector.order()).toMatchObject({ shipmentId: expect.any(String) });
-  });
 });
 
 describe("an authenticator on site", () => {

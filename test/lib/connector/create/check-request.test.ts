@@ -1,10 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createBodyV2 } from "../../../../lib/connector/api/body-to-draft.ts";
 import { deliveryLimitViolations } from "../../../../lib/connector/create/check-request.ts";
-import { idpFile } from "../../../../local/peers/all.ts";
 import { authenticator, mixedBody, onSiteBody } from "../../../support/connector/on-site.ts";
 import { idpsOf, orderBody, peersOfFile, refusalOf, testConnector } from "../../../support/connector/test-connector.ts";
 import { altered, type Body } from "../api/bodies.ts";
@@ -28,6 +24,7 @@ describe("what a create is checked against besides its own tables", () => {
     const body = altered(mixedBody([1, 2], [authenticator(1), authenticator(2)]), {
       "shipment.shipment_items[1].credentials[1].relying_party_id": "other.example",
       "authenticators[1].credentials[0].idp_id": "nobody",
+      "authenticators[1].credentials[0].relying_party_id": "other.example",
       "authenticators[0].credentials[0].relying_party_id": "keys.example",
       "enrollment_contacts.emails_to": ["ada@example.com", "ada@EXAMPLE.com.org"],
     });
@@ -91,56 +88,6 @@ describe("what a create is checked against besides its own tables", () => {
     expect(
       (await connector.order(onSiteBody([authenticator(1, { pin_request: { min_length: 8 } })]))).requestId,
     ).toBeTruthy();
-  });
-
-  test.each([
-    ["entra", "login.microsoft.com"],
-    ["aic", "aic.example.com"],
-    ["pingone", "pingone.example.com"],
-  ])("another relying party than %s has is refused before the IdP is asked, and its own is not", async (idp, own) => {
-    const directory = mkdtempSync(join(tmpdir(), "relying-party-"));
-    onTestFinished(() => rmSync(directory, { recursive: true }));
-    const path = join(directory, "idps.yaml");
-    writeFileSync(path, idpFile(peers));
-    const settings = { IDP_ENABLE_MULTI_IDP: "true", IDP_CONFIGURATION_PATH: path };
-    const connector = await testConnector(peers, { settings });
-    const at = "shipment.shipment_items[0].credentials[0]";
-    const body = (relyingParty: string) =>
-      altered(orderBody(), { [`${at}.idp_id`]: idp, [`${at}.relying_party_id`]: relyingParty });
-    const { status, body: response } = await refusalOf(connector.order(body("other.example")));
-    expect(status).toBe(400);
-    expect((response as Body).error_data.fields).toEqual([
-      { path: `${at}.relying_party_id`, reason: "is not the identity provider's relying party" },
-    ]);
-    expect([...peers.entra.requests(), ...peers.aic.requests(), ...peers.pingone.requests()]).toEqual([]);
-    expect(await connector.queue("reconcile")).toEqual([]);
-    const { requestId } = await connector.order(body(own));
-    expect(await connector.read(requestId)).toMatchObject({ state: "started" });
-  });
-
-  test("an IdP that is gone from the file when it is to be asked is refused by its field, and nothing is left behind", async () => {
-    let looks = 0;
-    const connector = await testConnector(peers, {
-      // Configured when the request is checked, gone when the IdPs are asked.
-      ports: ({ idps }) => ({ idps: { ...idps, get: id => (looks++ < 2 ? idps.get(id) : undefined) } }),
-    });
-    const { status, body: response } = await refusalOf(connector.order(orderBody([2])));
-    expect(status).toBe(400);
-    expect(response).toMatchObject({ error_code: "api_error", error_data: { error_type: "validation" } });
-    expect((response as Body).error_data.fields).toEqual([
-      {
-        path: expect.stringMatching(/^shipment\.shipment_items\[0\]\.credentials\[[01]\]\.idp_id$/),
-        reason: "is not a configured identity provider",
-      },
-    ]);
-    expect(await connector.queue("reconcile")).toEqual([]);
-    expect(peers.delivery.count("POST", /shipments$/)).toBe(0);
-  });
-
-  test("of an IdP that is none no relying party is judged", async () => {
-    const at = "shipment.shipment_items[0].credentials[0]";
-    const body = altered(orderBody(), { [`${at}.idp_id`]: "nobody", [`${at}.relying_party_id`]: "other.example" });
-    expect(await refused(body)).toMatchObject([{ path: `${at}.idp_id` }]);
   });
 });
 

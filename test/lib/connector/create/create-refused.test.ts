@@ -95,25 +95,19 @@ describe("a create that an identity provider answers no", () => {
 });
 
 describe("a create that the delivery service answers no", () => {
-  test("is answered 400 delivery_error with its code and message", async () => {
-    const connector = await testConnector(peers);
+  test("is answered 400 delivery_error with its code and message, and compensated at the identity providers", async () => {
+    const compensated: Challenge["idpState"][] = [];
+    const connector = await testConnector(peers, { ports: recordCompensated(compensated) });
     const words = { code: "validation_error", message: "recipient_lastname: must be at most 20 characters" };
     peers.delivery.fail({ kind: "refuse", method: "POST", status: 400, body: words });
-    expect(await refusalOf(connector.order(orderBody([1, 2])))).toEqual({
+    const body = orderBody([2, 1]);
+    expect(await refusalOf(connector.order(body))).toEqual({
       status: 400,
       headers: {},
       body: { error_code: "delivery_error", error_message: words.message, error_data: words },
     });
     expectFailed(await endedRequest(connector), words.message);
     expect(ordered()).toBe(1);
-  });
-
-  test("compensates at the identity providers what was started", async () => {
-    const compensated: Challenge["idpState"][] = [];
-    const connector = await testConnector(peers, { ports: recordCompensated(compensated) });
-    peers.delivery.fail({ kind: "refuse", method: "POST", status: 400 });
-    const body = orderBody([2, 1]);
-    await refusalOf(connector.order(body));
     const users = body.shipment.shipment_items.flatMap(({ credentials }) => credentials.map(({ user_id }) => user_id));
     expect(compensated.map(({ userId }) => userId).toSorted()).toEqual(users.map(idOfUser).toSorted());
   });

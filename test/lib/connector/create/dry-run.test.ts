@@ -1,11 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterEach, describe, expect, onTestFinished, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { createBodyV2 } from "../../../../lib/connector/api/body-to-draft.ts";
 import { dryRun } from "../../../../lib/connector/create/dry-run.ts";
-import { idpFile } from "../../../../local/peers/all.ts";
 import type { Peer } from "../../../../local/peers/peer.ts";
+import { everyIdpOfFile } from "../../../support/connector/in-a-state.ts";
 import { authenticator, mixedBody, onSiteBody } from "../../../support/connector/on-site.ts";
 import {
   type ConnectorOptions,
@@ -27,14 +24,9 @@ afterEach(() => {
 });
 
 /** A connector with all three IdPs. */
-async function connectorOfAll({ settings, ...options }: ConnectorOptions = {}): Promise<TestConnector> {
-  const directory = mkdtempSync(join(tmpdir(), "dry-run-"));
-  onTestFinished(() => rmSync(directory, { recursive: true }));
-  const path = join(directory, "idps.yaml");
-  writeFileSync(path, idpFile(peers));
-  const idps = { IDP_ENABLE_MULTI_IDP: "true", IDP_CONFIGURATION_PATH: path };
-  return testConnector(peers, { ...options, settings: { ...idps, ...settings } });
-}
+const everyIdp = everyIdpOfFile(peers);
+const connectorOfAll = ({ settings, ...options }: ConnectorOptions = {}): Promise<TestConnector> =>
+  testConnector(peers, { ...options, settings: { ...everyIdp, ...settings } });
 
 const run = ({ context }: TestConnector, body: unknown) => {
   const { body: _, ...draft } = createBodyV2.parse(body);
@@ -175,22 +167,13 @@ describe("a dry run", () => {
     ["creation options", "creationOptions"],
     ["the account", "/users/[^/]+$"],
     ["the policy", "/policies/"],
-  ])("says that it could not check %s", async (_, path) => {
-    const connector = await testConnector(peers);
-    peers.entra.fail({ kind: "refuse", status: 500, path, times: 50 });
-    expect(await problems(connector, orderBody(), 503)).toEqual({ [first]: "not_checked" });
-  });
-
-  test.each([
-    ["creation options", "creationOptions"],
-    ["the account", "/users/[^/]+$"],
-    ["the policy", "/policies/"],
-  ])("passes on the time at which an IdP that throttles %s can be asked again", async (_, path) => {
+  ])("says that an IdP that throttles could not check %s, and when it can be asked again", async (_, path) => {
     const connector = await testConnector(peers);
     peers.entra.fail({ kind: "throttle", retryAfter: 77, path, times: 50 });
     expect(await refusalOf(run(connector, orderBody()))).toMatchObject({
       status: 503,
       headers: { "retry-after": "77" },
+      body: { error_data: { fields: [{ path: first, code: "not_checked" }] } },
     });
   });
 

@@ -407,16 +407,6 @@ describe.each(Object.entries(subjects))("an IdP of the kind %s", (_, subject) =>
     expect(failure).toMatchObject({ peer: "IdP main", kind: "unauthorized", code: "invalid_client" });
   });
 
-  test("caches its token until a minute before it expires", async () => {
-    await askFor(idp);
-    tools.advance(3_539_000);
-    await askFor(idp);
-    expect(grants()).toBe(1);
-    tools.advance(1000);
-    await askFor(idp);
-    expect(grants()).toBe(2);
-  });
-
   test("requests a new token once if the old one is not accepted any more", async () => {
     await askFor(idp);
     peer.revokeTokens();

@@ -252,22 +252,6 @@ describe("the client credentials grant (RFC 6749 section 4.4)", () => {
     expect(new Set(verified.map(({ payload }) => payload.jti)).size).toBe(3);
   });
 
-  test.each([
-    ["ahead of", -120],
-    ["behind", 120],
-  ])(
-    "signs an assertion that is valid now for an issuer, if the host's clock is two minutes %s its",
-    async (_, seconds) => {
-      const { privateKey, publicKey } = await certifiedKey("client");
-      await grant(privateKey);
-      const [assertion = ""] = forms.map(form => form.get("client_assertion") ?? "");
-      const currentDate = new Date(Date.parse(tools.now()) + seconds * 1000);
-      const keys = createLocalJWKSet({ keys: [publicKey] });
-      const { payload } = await jwtVerify(assertion, keys, { currentDate, clockTolerance: 0 });
-      expect(payload.iat).toBeLessThanOrEqual(currentDate.getTime() / 1000);
-    },
-  );
-
   test("fails as unauthorized if the PEM text is unusable, and quotes nothing of it", async () => {
     const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
     const [one, other] = await Promise.all([certifiedKey("one"), certifiedKey("other")]);

@@ -2,23 +2,11 @@ import { generateKeyPairSync } from "node:crypto";
 import { exportJWK } from "jose";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Idp } from "../../../../../lib/connector/idp/contract.ts";
-import { pingone as kind } from "../../../../../lib/connector/idp/pingone/pingone.ts";
 import { plus } from "../../../../../lib/platform/time.ts";
 import type { HttpCall } from "../../../../../local/peers/peer.ts";
 import type { PingOne } from "../../../../../local/peers/pingone/pingone.ts";
 import { failureOf, kindOf, oddPeer } from "../../../../support/connector/peer-tools.ts";
-import {
-  answerTo,
-  askFor,
-  environmentId,
-  type IdpTools,
-  least,
-  signal,
-  start,
-  tag,
-  toolsFor,
-  user,
-} from "../idp-tools.ts";
+import { answerTo, askFor, environmentId, type IdpTools, signal, start, tag, toolsFor, user } from "../idp-tools.ts";
 
 const userUuid = "6f1c1a52-2f7e-4f0d-8a57-0c3f3f0f9d11";
 
@@ -57,36 +45,6 @@ async function answering(answer: (call: HttpCall) => unknown) {
   });
   return connect({ "api-base-url": url, "auth-base-url": url });
 }
-
-describe("the settings of an IdP of kind A", () => {
-  const whole = least.pingone("https://ping.example");
-  const wrong = (values: Record<string, unknown>) =>
-    kind.settings.safeParse({ ...whole, ...values }).error?.issues.flatMap(({ path }) => path) ?? "fine";
-
-  test("have the specification's names; the time-out in days is optional", () => {
-    expect(kind.settings.parse(whole)).toEqual(whole);
-    for (const days of [1, 365, "30"])
-      expect(kind.settings.parse({ ...whole, "pre-registration-timeout-days": days })).toEqual({
-        ...whole,
-        "pre-registration-timeout-days": Number(days),
-      });
-    for (const days of [0, 366, 1.5, "", "1e1"])
-      expect(wrong({ "pre-registration-timeout-days": days })).toEqual(["pre-registration-timeout-days"]);
-    for (const name of Object.keys(whole)) expect(wrong({ [name]: undefined })).toEqual([name]);
-    expect(kind.settings.safeParse({ ...whole, "client-secret": "x" }).error?.issues).toMatchObject([
-      { code: "unrecognized_keys", keys: ["client-secret"] },
-    ]);
-  });
-
-  test("reject values that would change an address", () => {
-    for (const value of ["", "a/b", "a?b", "a b", "a#"])
-      for (const name of ["environment-id", "client-id", "default-relying-party"])
-        expect(wrong({ [name]: value }), name).toEqual([name]);
-    expect(wrong({ "default-relying-party": "Keys.example" })).toEqual(["default-relying-party"]);
-    for (const name of ["api-base-url", "auth-base-url"])
-      expect(wrong({ [name]: "http://api.example" })).toEqual([name]);
-  });
-});
 
 describe("an IdP of kind A", () => {
   test.each(["signed", "base64"] as const)("returns the options of WebAuthn, with %s bytes", async bytes => {
