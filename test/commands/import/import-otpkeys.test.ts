@@ -83,19 +83,32 @@ describe("importing what key makers ship", () => {
     expect(proxy.count("POST", /otpkeys/)).toBe(3);
   });
 
-  it("imports keys whose OTPs are valid from the counter of the file on", async () => {
-    const key = { ...hotpKey(), secret: Buffer.from("12345678901234567890") };
+  it("imports keys whose OTPs are valid from the counter of the file on, with the drift of a PSKC", async () => {
+    const rfc = Buffer.from("12345678901234567890");
+    const [typed, shown, drifting] = [{ ...hotpKey(), secret: rfc }, { ...totpKey(), secret: rfc }, totpKey()];
+    const drift = "</Secret><TimeDrift><PlainValue>-50</PlainValue></TimeDrift>";
+    const csv = [logLine(typed).replace(",6,0,0,", ",6,3,0,"), `${shown.prefix};${rfc.toString("hex")};HOTP;6;3`];
+    const files = [
+      ...csv.map(line => fileOf(line)),
+      fileOf(pskcOf([drifting]).replace("</Secret>", drift), "keys.xml"),
+    ];
     await auth.core("POST", "/users", { username: "holder", password: "correct horse battery" });
-    await imported(fileOf(logLine(key).replace(",6,0,0,", ",6,3,0,")));
-    await auth.core("POST", "/users/holder/otpkeys", { otpkey: key.prefix });
-    const validates = async (code: string) =>
-      (await auth.core("POST", "/users/holder/validate", { otp: key.prefix + code })).body;
+    expect(await imported(...files)).toMatchObject({ code: 0 });
+    for (const { prefix } of [typed, shown, drifting])
+      await auth.core("POST", "/users/holder/otpkeys", { otpkey: prefix });
+    const isValid = async ({ prefix }: FileKey, code: string) => {
+      const { body } = await auth.core("POST", "/users/holder/validate", { otp: prefix + code });
+      return (body as { valid_otp: boolean }).valid_otp;
+    };
     // RFC 4226 appendix D, counters 2 and 3.
-    expect(await validates("359152")).toMatchObject({ valid_otp: false });
-    expect(await validates("969429")).toMatchObject({ valid_otp: true });
-    // The file still says 3.
-    await imported("--replace", fileOf(logLine(key).replace(",6,0,0,", ",6,3,0,")));
-    expect(await validates("969429")).toMatchObject({ valid_otp: false });
+    for (const key of [typed, shown])
+      expect([await isValid(key, "359152"), await isValid(key, "969429")]).toEqual([false, true]);
+    // The files still say 3.
+    await imported("--replace", ...files);
+    expect(await isValid(typed, "969429")).toBe(false);
+    const codeAt = (step: number) => hotpCode(drifting.secret, step, 6);
+    const step = Math.floor(Date.now() / 30_000);
+    expect([await isValid(drifting, codeAt(step)), await isValid(drifting, codeAt(step - 50))]).toEqual([false, true]);
   });
 
   it("assigns each key to the user of its line, and refuses a line whose user is unknown", async () => {
@@ -178,36 +191,36 @@ describe("importing what key makers ship", () => {
     expect(readLines(report)[1]).toBe(`standard input,1,${key.prefix},totp,imported,`);
   });
 
-  it("opens a PSKC by the pre-shared key of the environment or a file (RFC 6030 figure 6)", async () => {
-    const preSharedKey = "12345678901234567890123456789012";
-    const pskc = fileOf(sealedPskc, "sealed.xml");
-    expect(await imported(pskc)).toMatchObject({
-      code: 1,
-      out: expect.stringContaining("refused: its secret is encrypted, and no pre-shared key was given"),
-    });
-    expect(await importWith({ PSKC_KEY: preSharedKey }, pskc)).toMatchObject({ code: 0, out: "1 key: 1 imported\n" });
-    const keyFile = fileOf(`${preSharedKey}\n`, "psk");
-    const again = await imported("--pskc-key-file", keyFile, pskc);
-    expect(again).toMatchObject({ code: 0, out: "1 key: 1 already present\n" });
-    expect(again.error).not.toContain(preSharedKey);
-  });
-
-  it("opens a PSKC by the passphrase of the environment or a file (RFC 6030 figure 7)", async () => {
-    const passphrase = "qwerty";
-    const pskc = fileOf(passphrasePskc(), "sealed.xml");
-    expect(await imported(pskc)).toMatchObject({
-      code: 1,
-      out: expect.stringContaining("refused: its secret is encrypted under a passphrase, and none was given"),
-    });
-    expect((await importWith({ PSKC_PASSPHRASE: "other" }, pskc)).code).toBe(1);
-    expect(await importWith({ PSKC_PASSPHRASE: passphrase }, pskc)).toMatchObject({
-      code: 0,
-      out: "1 key: 1 imported\n",
-    });
-    const fromFile = (content: string) => imported("--pskc-passphrase-file", fileOf(content, "passphrase"), pskc);
-    expect(await fromFile(`${passphrase}\r\n`)).toMatchObject({ code: 0, out: "1 key: 1 already present\n" });
-    expect(await fromFile("\n")).toMatchObject({ code: 2, error: expect.stringContaining("contains no passphrase") });
-  });
+  it.each([
+    [
+      "pre-shared key",
+      "key",
+      "PSKC_KEY",
+      sealedPskc,
+      "12345678901234567890123456789012",
+      "its secret is encrypted, and no pre-shared key was given",
+    ],
+    [
+      "passphrase",
+      "passphrase",
+      "PSKC_PASSPHRASE",
+      passphrasePskc(),
+      "qwerty",
+      "its secret is encrypted under a passphrase, and none was given",
+    ],
+  ])(
+    "opens a PSKC by the %s of the environment or a file (RFC 6030 figures 6 and 7)",
+    async (_, option, variable, text, secret, refusal) => {
+      const pskc = fileOf(text, "sealed.xml");
+      const fromFile = (content: string) => imported(`--pskc-${option}-file`, fileOf(content, "secret"), pskc);
+      expect(await imported(pskc)).toMatchObject({ code: 1, out: expect.stringContaining(`refused: ${refusal}`) });
+      expect(await importWith({ [variable]: secret }, pskc)).toMatchObject({ code: 0, out: "1 key: 1 imported\n" });
+      const again = await fromFile(`${secret}\r\n`);
+      expect(again).toMatchObject({ code: 0, out: "1 key: 1 already present\n" });
+      expect(again.error).not.toContain(secret);
+      expect(await fromFile("\n")).toMatchObject({ code: 2, error: expect.stringContaining("contains no ") });
+    },
+  );
 
   it("refuses a file that contains no OTP key, also beside a good one", async () => {
     const good = log([hotpKey()]);
@@ -222,31 +235,6 @@ describe("importing what key makers ship", () => {
       ].join("\n"),
     });
     expect((await imported(draft)).code).toBe(1);
-  });
-
-  it("imports OATH keys without a keyboard from the counter of the file on", async () => {
-    await auth.core("POST", "/users", { username: "counting", password: "correct horse battery" });
-    const secret = Buffer.from("12345678901234567890").toString("hex");
-    expect(await imported(fileOf(`7000000001;${secret};HOTP;6;3`))).toMatchObject({ code: 0 });
-    await auth.core("POST", "/users/counting/otpkeys", { otpkey: "7000000001" });
-    const validates = async (code: string) =>
-      (await auth.core("POST", "/users/counting/validate", { otp: `7000000001${code}` })).body;
-    // RFC 4226 appendix D, counters 0, 2 and 3.
-    for (const code of ["755224", "359152"]) expect(await validates(code)).toMatchObject({ valid_otp: false });
-    expect(await validates("969429")).toMatchObject({ valid_otp: true });
-  });
-
-  it("imports the clock drift of a PSKC", async () => {
-    await auth.core("POST", "/users", { username: "drifting", password: "correct horse battery" });
-    const key = totpKey();
-    const drift = "</Secret><TimeDrift><PlainValue>-50</PlainValue></TimeDrift>";
-    expect(await imported(fileOf(pskcOf([key]).replace("</Secret>", drift), "keys.xml"))).toMatchObject({ code: 0 });
-    await auth.core("POST", "/users/drifting/otpkeys", { otpkey: key.prefix });
-    const step = Math.floor(Date.now() / 30_000);
-    const validates = async (factor: number) =>
-      (await auth.core("POST", "/users/drifting/validate", { otp: key.prefix + hotpCode(key.secret, factor, 6) })).body;
-    expect(await validates(step)).toMatchObject({ valid_otp: false });
-    expect(await validates(step - 50)).toMatchObject({ valid_otp: true });
   });
 
   it("reads UTF-16, as spreadsheets write it", async () => {

@@ -1,7 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { runImportCommand } from "../../../commands/import/import-command.ts";
 import { runImport } from "../../../commands/import/run-import.ts";
 import { userImport } from "../../../commands/import/user-import.ts";
 import { bytesOf, type ImportUser } from "../../../commands/import/users/imported-user.ts";
@@ -10,7 +9,7 @@ import { startAuthHost } from "../../support/auth/host.ts";
 import made from "../../support/auth/imported-hashes.json" with { type: "json" };
 import { hotpKey } from "../../support/auth/software-key.ts";
 import { startCoreProxy } from "../core-proxy.ts";
-import { fileOf, freshPath, readLines, startImport } from "./run-import.ts";
+import { fileOf, freshPath, readLines, runKind, startImport } from "./run-import.ts";
 
 const auth = await startAuthHost();
 const proxy = await startCoreProxy(auth.coreUrl);
@@ -21,23 +20,8 @@ const [, unicode = ""] = hashes.find(([, each]) => each.startsWith("pbkdf2_sha25
 let names = 0;
 const newName = () => `moved-${++names}`;
 
-/** Runs the command in this process. */
-async function run(args: readonly string[], url = auth.coreUrl) {
-  const written = { out: "", error: "" };
-  const stream = (name: "out" | "error") => ({
-    write: (text: string) => {
-      written[name] += text;
-    },
-  });
-  const code = await runImportCommand(userImport, ["--url", url, ...args], {
-    environment: { API_TOKEN: auth.token },
-    stdout: stream("out"),
-    stderr: stream("error"),
-    now: () => performance.now(),
-  });
-  return { code, ...written };
-}
-
+const run = (args: readonly string[], url = auth.coreUrl) =>
+  runKind(userImport, ["--url", url, ...args], { API_TOKEN: auth.token });
 const through = (...args: readonly string[]) => run(args, `${proxy.url}/core`);
 const view = async (name: string) => (await auth.core("GET", `/users/${name}`)).body;
 const newKey = async () => {

@@ -3,7 +3,8 @@ import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { runImportCommand } from "../../../commands/import/import-command.ts";
+import type { CommonArguments } from "../../../commands/import/arguments.ts";
+import { type ImportKind, runImportCommand } from "../../../commands/import/import-command.ts";
 import { otpkeyImport } from "../../../commands/import/otpkey-import.ts";
 import { compileCache } from "../../support/host/compile-cache.ts";
 import { atEndOfFile } from "../../support/run/end-of-file.ts";
@@ -51,9 +52,14 @@ interface Ended {
 }
 
 /** Runs the command in this process, which takes a fraction of the time. Returns its exit code and what it wrote. */
-export async function runImport(
+export const runImport = (args: readonly string[], environment: Readonly<Record<string, string>> = {}) =>
+  runKind(otpkeyImport, args, environment);
+
+/** Runs the command of any import. */
+export async function runKind<A extends CommonArguments, T>(
+  kind: ImportKind<A, T>,
   args: readonly string[],
-  environment: Readonly<Record<string, string>> = {},
+  environment: Readonly<Record<string, string>>,
 ): Promise<Ended> {
   const written = { out: "", error: "" };
   const stream = (name: "out" | "error") => ({
@@ -62,7 +68,7 @@ export async function runImport(
     },
   });
   const now = () => performance.now();
-  const code = await runImportCommand(otpkeyImport, args, {
+  const code = await runImportCommand(kind, args, {
     environment,
     stdout: stream("out"),
     stderr: stream("error"),

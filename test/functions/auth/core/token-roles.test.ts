@@ -184,75 +184,52 @@ describe("the role `import`", () => {
   const validity = { valid_from: "2026-01-01T00:00:00.000Z", valid_until: "2099-01-01T00:00:00.000Z" };
   const importing = (fields: Readonly<Record<string, string>>) => auth.post("/core/otpkeys", fields, as("import"));
 
-  it("imports a key with its validity, also again, and changes no validity of an existing one", async () => {
-    const refused = {
-      status: 403,
-      body: { error: "To change the validity of an existing otpkey, the API token needs the role admin." },
-    };
-    const remote = { prefix: newPrefix(), kind: "remote" };
-    for (const fields of [hotpKey().fields, remote]) {
-      const { prefix } = fields;
+  const step = Math.floor(Date.parse(auth.now()) / 30_000);
+  const made = (kind: string, secret: object) => ({ prefix: newPrefix(), kind, ...secret });
+  it.each<[string, object, object, ...Record<string, string>[]]>([
+    ["hotp", hotpKey().fields, { counter: "15" }, { counter: "16" }, { digits: "8" }],
+    [
+      "totp",
+      made("totp", { secret: "cd".repeat(20) }),
+      { counter: String(step + 11) },
+      { counter: String(step + 12) },
+      { digits: "8" },
+      { period: "60" },
+      { algorithm: "SHA256" },
+    ],
+    [
+      "yubico",
+      made("yubico", { secret: "ef".repeat(16), private_id: "01".repeat(6) }),
+      { counter: "15" },
+      { counter: "16" },
+    ],
+    ["remote", made("remote", {}), {}],
+  ])(
+    "changes an existing key of kind %s by no more than a sign-in does, and ends none",
+    async (_, given, harmless, ...others) => {
+      const fields = { ...given } as Record<string, string>;
+      const { prefix = "" } = fields;
+      const refused = [...others, { valid_until: "2026-01-02T00:00:00Z" }, { valid_from: "2098-01-01T00:00:00Z" }];
+      const whatOf = (name: string) =>
+        name.startsWith("valid_")
+          ? "change the validity"
+          : name === "counter"
+            ? "raise the counter"
+            : `change the ${name}`;
       expect((await importing({ ...fields, ...validity })).status).toBe(201);
-      expect((await importing({ ...fields, ...validity })).status).toBe(200);
-      expect((await importing(fields)).status).toBe(200);
-      for (const change of [{ valid_until: "2026-01-02T00:00:00Z" }, { valid_from: "2098-01-01T00:00:00Z" }]) {
-        expect(await importing({ prefix: String(prefix), ...change })).toMatchObject(refused);
-        expect(await importing({ ...fields, ...change })).toMatchObject(refused);
+      for (const change of refused) {
+        const [name = ""] = Object.keys(change);
+        const error = `To ${whatOf(name)} of an existing otpkey${name === "counter" ? " so far" : ""}, the API token needs the role admin.`;
+        expect(await importing({ ...fields, ...change })).toMatchObject({ status: 403, body: { error } });
       }
+      const bare = { prefix, valid_until: "2026-01-02T00:00:00Z" };
+      expect((await importing(bare)).status).toBe(403);
+      for (const same of [{}, validity, harmless]) expect((await importing({ ...fields, ...same })).status).toBe(200);
       expect((await auth.get(`/core/otpkeys/${prefix}`)).body).toMatchObject(validity);
-      expect(
-        (await auth.post("/core/otpkeys", { ...fields, valid_until: "2098-01-01T00:00:00Z" }, as("admin"))).status,
-      ).toBe(200);
-    }
-  });
-
-  it("ends no existing key by another number of digits, period or algorithm", async () => {
-    const prefixed = (secret: object) => ({ prefix: newPrefix(), ...secret }) as Record<string, string>;
-    const totp = prefixed({ kind: "totp", secret: "ab".repeat(20) });
-    const cases = [
-      [hotpKey().fields, { digits: "8" }],
-      [totp, { digits: "8" }],
-      [totp, { period: "60" }],
-      [totp, { algorithm: "SHA256" }],
-    ] as const;
-    for (const [fields, change] of cases) {
-      await importing(fields);
-      const [name] = Object.keys(change);
-      expect(await importing({ ...fields, ...change })).toMatchObject({
-        status: 403,
-        body: { error: `To change the ${name} of an existing otpkey, the API token needs the role admin.` },
-      });
-      const batch = JSON.stringify({ otpkeys: [{ ...fields, ...change }] });
-      const headers = { ...as("import"), "content-type": "application/json" };
-      const { body } = await auth.call("POST", "/core/otpkeys/batch", { headers, body: batch });
-      expect(body).toMatchObject({ results: [{ status: 403 }] });
-      expect((await importing(fields)).status).toBe(200);
-    }
-    for (const [fields, change] of cases)
-      expect((await auth.post("/core/otpkeys", { ...fields, ...change }, as("admin"))).status).toBe(200);
-  });
-
-  it("raises the counter of an existing key by what a sign-in tolerates, and ends none by more", async () => {
-    const refused = {
-      status: 403,
-      body: { error: "To raise the counter of an existing otpkey so far, the API token needs the role admin." },
-    };
-    const totp = { prefix: newPrefix(), kind: "totp", secret: "cd".repeat(20) };
-    const yubico = { prefix: newPrefix(), kind: "yubico", secret: "ef".repeat(16), private_id: "01".repeat(6) };
-    const step = Math.floor(Date.parse(auth.now()) / 30_000);
-    for (const [fields, most] of [
-      [hotpKey().fields, 15],
-      [totp, step + 11],
-      [yubico, 15],
-    ] as const) {
-      expect((await importing(fields)).status).toBe(201);
-      expect(await importing({ ...fields, counter: String(most + 1) })).toMatchObject(refused);
-      expect((await importing({ ...fields, counter: String(most) })).status).toBe(200);
-      const far = { ...fields, counter: String(most + 100) };
-      expect(await importing(far)).toMatchObject(refused);
-      expect((await auth.post("/core/otpkeys", far, as("admin"))).status).toBe(200);
-    }
-  });
+      for (const change of others)
+        expect((await auth.post("/core/otpkeys", { ...fields, ...change }, as("admin"))).status).toBe(200);
+    },
+  );
 
   it("adds secret and validity to a key that has no secret", async () => {
     const { prefix, fields } = hotpKey();
