@@ -47,6 +47,9 @@ const keyOf = async (prefix: string) => (await auth.context.otpkeys.find(prefix)
 const post = (on: TestAuth, path: string, sent: Record<string, string> = {}, headers = {}) =>
   on.post(path, sent, { "x-request-id": "the.request", ...headers });
 
+const later = { valid_until: new Date(Date.now() + 86_400_000).toISOString() };
+const hotp = { kind: "hotp", secret: "00".repeat(20) };
+
 const cases: Record<string, Case> = {
   "the creation of a user": {
     act: (on, { name, password }) => post(on, "/core/users", { username: name, password }),
@@ -117,36 +120,26 @@ const cases: Record<string, Case> = {
   },
   "a temporary code": {
     needs: ["key"],
-    act: (on, of) =>
-      post(on, `/core/otpkeys/${of.key.prefix}/temporary-code`, {
-        valid_until: new Date(Date.now() + 86_400_000).toISOString(),
-      }),
+    act: (on, of) => post(on, `/core/otpkeys/${of.key.prefix}/temporary-code`, later),
     events: { otpkey_temporary_code_issued: async of => (await keyOf(of.key.prefix))?.enabled },
   },
   "the end of a temporary code": {
     needs: ["key"],
-    before: of =>
-      auth.post(`/core/otpkeys/${of.key.prefix}/temporary-code`, {
-        valid_until: new Date(Date.now() + 86_400_000).toISOString(),
-      }),
+    before: of => auth.post(`/core/otpkeys/${of.key.prefix}/temporary-code`, later),
     act: (on, of) => post(on, `/core/otpkeys/${of.key.prefix}/temporary-code/delete`),
     events: { otpkey_temporary_code_revoked: async of => (await keyOf(of.key.prefix))?.temporaryCode?.hash },
   },
   "a validity": {
     needs: ["key"],
-    act: (on, of) =>
-      post(on, `/core/otpkeys/${of.key.prefix}/validity`, {
-        valid_until: new Date(Date.now() + 86_400_000).toISOString(),
-      }),
+    act: (on, of) => post(on, `/core/otpkeys/${of.key.prefix}/validity`, later),
     events: { otpkey_validity_set: async of => (await keyOf(of.key.prefix))?.validUntil },
   },
   "an import": {
-    act: (on, of) => post(on, "/core/otpkeys", { prefix: of.prefix, kind: "hotp", secret: "00".repeat(20) }),
+    act: (on, of) => post(on, "/core/otpkeys", { prefix: of.prefix, ...hotp }),
     events: { otpkey_imported: of => keyOf(of.prefix) },
   },
   "an import with a username": {
-    act: (on, of) =>
-      post(on, "/core/otpkeys", { prefix: of.prefix, kind: "hotp", secret: "00".repeat(20), username: of.user.name }),
+    act: (on, of) => post(on, "/core/otpkeys", { prefix: of.prefix, ...hotp, username: of.user.name }),
     events: {
       otpkey_imported: of => keyOf(of.prefix),
       otpkey_assigned: async of => (await user(of))?.otpkeys,
@@ -154,17 +147,11 @@ const cases: Record<string, Case> = {
   },
   "an import of a list": {
     act: (on, of) => {
-      const otpkeys = [{ prefix: of.prefix, kind: "hotp", secret: "00".repeat(20) }];
+      const otpkeys = [{ prefix: of.prefix, ...hotp }];
       const headers = { "x-request-id": "the.request" };
       return on.call("POST", "/core/otpkeys/batch", { headers, body: JSON.stringify({ otpkeys }) });
     },
     events: { otpkey_imported: of => keyOf(of.prefix) },
-  },
-  "another secret": {
-    needs: ["key"],
-    act: (on, of) =>
-      post(on, "/core/otpkeys", { prefix: of.key.prefix, kind: "hotp", secret: "00".repeat(20), replace: "true" }),
-    events: { otpkey_secret_replaced: async of => (await keyOf(of.key.prefix))?.sealedSecret },
   },
   "another secret and counter": {
     needs: ["key"],
@@ -179,7 +166,7 @@ const cases: Record<string, Case> = {
   },
   "the secret of an OTP key that has none": {
     before: of => auth.post("/core/otpkeys", { prefix: of.prefix }),
-    act: (on, of) => post(on, "/core/otpkeys", { prefix: of.prefix, kind: "hotp", secret: "00".repeat(20) }),
+    act: (on, of) => post(on, "/core/otpkeys", { prefix: of.prefix, ...hotp }),
     events: { otpkey_imported: async of => (await keyOf(of.prefix))?.sealedSecret },
   },
   "an attribute of a user": {

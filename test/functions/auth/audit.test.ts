@@ -1,12 +1,25 @@
 import { describe, expect, it } from "vitest";
 import { hotpKey, newPrefix, stepAt, totpKey, yubicoKey } from "../../support/auth/software-key.ts";
-import { newPassword, replacing, testAuth, validationKey, withSession } from "../../support/auth/test-auth.ts";
+import {
+  newPassword,
+  replacing,
+  type TestAuth,
+  testAuth,
+  validationKey,
+  withSession,
+} from "../../support/auth/test-auth.ts";
 import { simulatedServer } from "../../support/auth/validation-server.ts";
 import { storedText } from "../../support/storage/stored-text.ts";
 
 const auth = await testAuth();
 /** Id of the static API token with which Core is called. */
 const tokenId = auth.token.split("_")[1] ?? "";
+
+/** A host that cannot read a name. */
+const brokenOn = (on: TestAuth) =>
+  on.anotherInstance({
+    ports: replacing("users", () => ({ idOf: () => Promise.reject(new Error("storage is away")) })),
+  });
 
 const headers = { "x-request-id": "the.request", "x-forwarded-for": "203.0.113.5, 192.0.2.1" };
 
@@ -29,56 +42,45 @@ describe("every authentication is one audit event at information level", () => {
     const who = { username: user.name, userId: user.id };
     const both = { username: user.name.toUpperCase(), password: user.password };
     const { prefix } = key;
-    expect(await audited({ ...both, otp: key.otp(0) })).toEqual({
-      ...who,
-      outcome: "granted",
-      factors: ["password", "otp"],
-      otpOutcome: "valid",
-      prefix,
-    });
-    expect(await audited({ ...both, otp: key.otp(0) }, "/client/login")).toEqual({
-      ...who,
-      outcome: "refused",
-      reason: "wrong_otp",
-      factors: ["password", "otp"],
-      otpOutcome: "replayed",
-      prefix,
-    });
-    expect(await audited({ ...both, otp: key.otp(50) })).toMatchObject({
-      reason: "wrong_otp",
-      otpOutcome: "out_of_step",
-    });
-    expect(await audited({ ...both, otp: `${newPrefix()}123456` })).toMatchObject({ otpOutcome: "unknown_key" });
-    expect(await audited({ ...both, password: "wrong", otp: key.otp(1) })).toEqual({
-      ...who,
-      outcome: "refused",
-      reason: "wrong_password",
-      factors: ["password", "otp"],
-      otpOutcome: "valid",
-      prefix,
-    });
-    expect(await audited(both)).toEqual({ ...who, outcome: "refused", reason: "no_otp", factors: ["password"] });
-    expect(await audited({ username: user.name })).toEqual({
-      ...who,
-      outcome: "refused",
-      reason: "no_password",
-      factors: [],
-    });
+    const [password, otp] = [["password"], ["password", "otp"]];
+    const refused = (reason: string, factors = password) => ({ outcome: "refused", reason, factors });
+    const usernameHash = expect.stringMatching(/^[\w-]{22}$/);
+    for (const [fields, event] of [
+      [
+        { ...both, otp: key.otp(0) },
+        { ...who, outcome: "granted", factors: otp, otpOutcome: "valid", prefix },
+      ],
+      [
+        { ...both, otp: key.otp(0) },
+        { ...who, ...refused("wrong_otp", otp), otpOutcome: "replayed", prefix },
+      ],
+      [
+        { ...both, otp: key.otp(50) },
+        { ...who, ...refused("wrong_otp", otp), otpOutcome: "out_of_step", prefix },
+      ],
+      [
+        { ...both, otp: `${newPrefix()}123456` },
+        { ...who, ...refused("wrong_otp", otp), otpOutcome: "unknown_key" },
+      ],
+      [
+        { ...both, password: "wrong", otp: key.otp(1) },
+        { ...who, ...refused("wrong_password", otp), otpOutcome: "valid", prefix },
+      ],
+      [both, { ...who, ...refused("no_otp") }],
+      [{ username: user.name }, { ...who, ...refused("no_password", []) }],
+      [
+        { username: "nobody", password: "x" },
+        { usernameHash, ...refused("unknown_user") },
+      ],
+      [
+        { password: "x", otp: key.otp(3) },
+        { ...refused("unknown_user", otp), otpOutcome: "not_assigned", prefix },
+      ],
+    ] as const)
+      expect(await audited(fields)).toEqual(event);
     await auth.post(`/core/otpkeys/${prefix}/disable`);
-    expect(await audited({ ...both, otp: key.otp(2) })).toMatchObject({ reason: "wrong_otp", otpOutcome: "disabled" });
-    expect(await audited({ username: "nobody", password: "x" })).toEqual({
-      usernameHash: expect.stringMatching(/^[\w-]{22}$/),
-      outcome: "refused",
-      reason: "unknown_user",
-      factors: ["password"],
-    });
-    expect(await audited({ password: "x", otp: key.otp(3) })).toEqual({
-      outcome: "refused",
-      reason: "unknown_user",
-      otpOutcome: "not_assigned",
-      prefix: key.prefix,
-      factors: ["password", "otp"],
-    });
+    const event = { ...who, ...refused("wrong_otp", otp), otpOutcome: "disabled", prefix };
+    expect(await audited({ ...both, otp: key.otp(2) }, "/client/login")).toEqual(event);
     const session = await auth.logIn(plain);
     const change = { newpass: newPassword(), oldpass: plain.password };
     expect(await audited(change, "/client/password", withSession(session))).toMatchObject({
@@ -101,13 +103,7 @@ describe("every authentication is one audit event at information level", () => {
     // Nothing is read for an address that is over its limit, so it is not known whether a user has the name.
     const usernameHash = expect.any(String);
     expect(await audited(fields, "/client/login", {}, limited)).toEqual({ ...throttled, usernameHash });
-    const broken = auth.anotherInstance({
-      ports: replacing("users", () => ({
-        idOf: async () => {
-          throw new Error("storage is away");
-        },
-      })),
-    });
+    const broken = brokenOn(auth);
     expect(await audited(fields, "/client/login", {}, broken)).toEqual({
       usernameHash,
       outcome: "undecided",
@@ -188,13 +184,7 @@ describe("secrets", () => {
       "a password?",
       `${"long ".repeat(100)}secret`,
     ];
-    const broken = own.anotherInstance({
-      ports: replacing("users", () => ({
-        idOf: async () => {
-          throw new Error("storage is away");
-        },
-      })),
-    });
+    const broken = brokenOn(own);
     const limited = own.anotherInstance({ settings: { AUTH_ADDRESS_LIMIT: "1" } });
     for (const username of typed) {
       for (const fields of [{ username }, { username, password: "x" }, { username, otp: hotp.otp(5) }]) {
@@ -264,13 +254,7 @@ describe("secrets", () => {
     await call("POST", `/core/users/${user.id}/reset`, { password: reset });
     await call("POST", "/core/users", { username: "a/b", password: wrong });
     await call("POST", `/core/users`, { username: user.name, password: wrong });
-    const broken = own.anotherInstance({
-      ports: replacing("users", () => ({
-        idOf: async () => {
-          throw new Error("storage is away");
-        },
-      })),
-    });
+    const broken = brokenOn(own);
     await broken.post("/client/login", { ...user.credentials, otp: otps[0] ?? "" });
     await server.close();
 

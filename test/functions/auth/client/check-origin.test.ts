@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from "vitest";
 import { clientPreflight } from "../../../../functions/auth/client/check-origin.ts";
-import { origin, testAuth, withSession } from "../../../support/auth/test-auth.ts";
+import { origin, testAuth } from "../../../support/auth/test-auth.ts";
 
 const app = "https://app.example.com";
 
@@ -27,10 +27,8 @@ describe("pages of other sites", () => {
     { "sec-fetch-site": "same-site" },
     { "sec-fetch-site": "" },
     { "sec-fetch-site": "same-origin, cross-site" },
-    { "sec-fetch-site": "same-origin", origin: "null" },
     { "sec-fetch-site": "same-origin", origin: "https://sibling.example" },
     { origin, "sec-fetch-site": "same-site" },
-    { origin, "sec-fetch-site": "cross-site" },
   ])("%j is refused: 403, before anything is done", async headers => {
     const before = auth.hashes();
     const response = await authenticate(headers as Record<string, string>);
@@ -62,23 +60,17 @@ describe("pages of other sites", () => {
     }
   });
 
-  it.each(["cross-site", "same-site"])(
-    "cannot log a user out or in, or change a password, by GET neither: %s",
-    async site => {
-      const session = await auth.logIn(user);
-      for (const path of ["logout", "password", "login", "status"]) {
-        for (const method of ["GET", "POST"]) {
-          const fields = { ...credentials(), newpass: "another password", oldpass: user.password };
-          const headers = { "sec-fetch-site": site, cookie: `__Host-Service-Session=${session}` };
-          expect(await auth.call(method, `/client/${path}`, { fields, headers })).toMatchObject({
-            ...refused,
-            cookies: [],
-          });
-        }
+  it("cannot log a user out or in, or change a password, by GET neither", async () => {
+    const session = await auth.logIn(user);
+    const fields = { ...credentials(), newpass: "another password", oldpass: user.password };
+    const headers = { "sec-fetch-site": "cross-site", cookie: `__Host-Service-Session=${session}` };
+    for (const path of ["logout", "password", "login", "status"])
+      for (const method of ["GET", "POST"]) {
+        const response = await auth.call(method, `/client/${path}`, { fields, headers });
+        expect(response).toMatchObject({ ...refused, cookies: [] });
       }
-      expect(await auth.lives(session)).toBe(true);
-    },
-  );
+    expect(await auth.lives(session)).toBe(true);
+  });
 
   it("are served where CLIENT_ALLOWED_ORIGINS names their origin, with CORS headers on every answer", async () => {
     for (const allowed of [app, "https://other.example.com:8443"]) {
@@ -104,12 +96,6 @@ describe("pages of other sites", () => {
       expect(await authenticate(headers, open)).toMatchObject(refused);
       expect(await open.get("/client/logout", {}, headers)).toMatchObject(refused);
     }
-  });
-
-  it("carry a session by the header", async () => {
-    const headers = { origin: app, "sec-fetch-site": "cross-site" };
-    const session = await open.logIn(user);
-    expect((await open.get("/client/status", {}, { ...headers, ...withSession(session) })).status).toBe(200);
   });
 
   it("do not apply to the Core API, which requires a token", async () => {

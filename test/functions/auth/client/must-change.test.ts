@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { hours, minutes, plus } from "../../../../lib/platform/time.ts";
+import { minutes } from "../../../../lib/platform/time.ts";
 import { hotpKey } from "../../../support/auth/software-key.ts";
 import { type MadeUser, newName, newPassword, testAuth, withSession } from "../../../support/auth/test-auth.ts";
 
@@ -95,17 +95,6 @@ describe("a user who must change the password", () => {
     expect([await status(user, newpass, key.otp(1)), await status(user, newpass, key.otp(2))]).toEqual([401, 200]);
   });
 
-  it("gets the token with the temporary code of a lost OTP key too", async () => {
-    const [user, key] = await auth.makeOwner(hotpKey());
-    await demand(user);
-    const fields = { uses: "2", valid_until: plus(auth.now(), hours(1)) };
-    const issued = await auth.post(`/core/otpkeys/${key.prefix}/temporary-code`, fields);
-    const { code: otp } = issued.body as { code: string };
-    const newpass = newPassword();
-    expect((await change(await tokenOf(user, { otp }), newpass)).status).toBe(200);
-    expect(await status(user, newpass, otp)).toBe(200);
-  });
-
   it("is seen in the log and by administrators, and right credentials clear failures and never lock the username", async () => {
     const strict = auth.anotherInstance({ settings: { AUTH_THROTTLE_FAILURES: "2" } });
     const user = await demand(await auth.makeUser());
@@ -129,15 +118,6 @@ describe("a user who must change the password", () => {
       const { body } = await limited.post("/client/login", user.credentials, headers);
       expect(body).toMatchObject({ reason: "password_change_required" });
     }
-  });
-
-  it("is freed by a reset without the demand", async () => {
-    const user = await demand(await auth.makeUser());
-    const token = await tokenOf(user);
-    const password = newPassword();
-    await auth.post(`/core/users/${user.id}/reset`, { password });
-    expect(await change(token, newPassword())).toMatchObject(wrong);
-    expect(await status(user, password)).toBe(200);
   });
 
   it("keeps the demand over a rename, a time disabled and the end of all sessions, which end the token", async () => {
@@ -172,16 +152,11 @@ describe("the token of a password change", () => {
     const other = await auth.makeUser();
     const { body } = await signIn(other, { remember_device: "true" });
     expect(await change((body as { device: string }).device, newPassword())).toMatchObject(wrong);
+    await auth.post("/client/login", user.credentials, { "x-service-device": token });
+    expect(auth.events("authentication").at(-1)).not.toHaveProperty("isOnDevice");
     expect(await auth.post("/client/password", { token, newpass: "" })).toMatchObject({ status: 400 });
     await auth.call("DELETE", `/core/users/${user.id}`);
     expect(await change(token, newPassword())).toMatchObject(wrong);
-  });
-
-  it("is no device token", async () => {
-    const user = await demand(await auth.makeUser());
-    const headers = { "x-service-device": await tokenOf(user) };
-    await auth.post("/client/login", user.credentials, headers);
-    expect(auth.events("authentication").at(-1)).not.toHaveProperty("isOnDevice");
   });
 
   it("costs one read and one write, and is stored and logged nowhere", async () => {

@@ -58,13 +58,12 @@ async function answer({ url }: MainProcess, method: string, path: string) {
   return { status: response.status, retry: Number(response.headers.get("retry-after")), body: await response.json() };
 }
 
+const methodAndPath = (route: string) => route.split(" ") as [method: string, path: string];
+
 /** Every route of both APIs with something in it. */
 const routes = [core, client].flatMap(({ name, endpoints }) =>
   Object.values(endpoints).flatMap(endpoint =>
-    endpoint.routes.map(route => {
-      const [method = "", path = ""] = route.split(" ");
-      return [method, `/${name}${path.replaceAll(/\{\w+\}/g, "x")}`] as const;
-    }),
+    endpoint.routes.map(route => methodAndPath(route.replace(" ", ` /${name}`).replaceAll(/\{\w+\}/g, "x"))),
   ),
 );
 
@@ -87,21 +86,16 @@ test("every call that needs storage is 503 with the time to wait and without det
 
 describe("where the vault is away", () => {
   test("sign-ins are 503 and count neither as success nor as failure", async () => {
-    const calls = [
-      ["GET", "/core/users"],
-      ["POST", "/client/login"],
-      ["POST", "/client/authenticate"],
-    ] as const;
+    const calls = ["GET /core/users", "POST /client/login", "POST /client/authenticate"];
+    const refusals = [500, 403].map(status => ({ kind: "refuse", status }) as const);
     for (const rule of [
-      { kind: "refuse", status: 500 },
-      { kind: "refuse", status: 403 },
+      ...refusals,
       { kind: "throttle", retryAfter: 7 },
       { kind: "drop" },
       { kind: "nonsense" },
     ] as const) {
       vault.fail({ ...rule, times: 1000 });
-      const answers = await Promise.all(calls.map(([method, path]) => answer(main, method, path)));
-      for (const refusal of answers) {
+      for (const refusal of await Promise.all(calls.map(call => answer(main, ...methodAndPath(call))))) {
         expect([500, 503], JSON.stringify([rule, refusal])).toContain(refusal.status);
         expect(refusal.body).toEqual({
           error: expect.stringMatching(/^(Internal error|Key Vault is not available at the moment)\.$/),

@@ -1,9 +1,16 @@
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, test } from "vitest";
 import { OverloadFault } from "../../../../lib/auth/passwords/hash-queue.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
 import { cheapHasher } from "../../../support/auth/cheap-hashes.ts";
 import { hotpKey } from "../../../support/auth/software-key.ts";
-import { type MadeUser, newName, newPassword, testAuth, withSession } from "../../../support/auth/test-auth.ts";
+import {
+  type MadeUser,
+  newName,
+  newPassword,
+  replacing,
+  testAuth,
+  withSession,
+} from "../../../support/auth/test-auth.ts";
 import { until } from "../../../support/until.ts";
 
 const auth = await testAuth();
@@ -37,14 +44,8 @@ describe("a host whose queue of passwords has no slot", () => {
     const from = { "x-forwarded-for": "203.0.113.7" };
     for (const fields of [
       user.credentials,
-      { username: user.name, password: "wrong" },
       { username: newName(), password: "wrong" },
-      { username: "no/such/name", password: "wrong" },
-      { password: "wrong" },
-      { password: "wrong", otp: hotpKey().otp(0) },
-      { username: user.name },
       { username: user.name, otp: hotpKey().otp(0) },
-      { otp: hotpKey().otp(0) },
       {},
     ]) {
       const { total, result } = await small.counted(() => small.post(`/client/${name}`, fields, from));
@@ -75,9 +76,8 @@ describe("a host whose queue of passwords has no slot", () => {
     expect((await small.get("/client/status", {}, withSession(session))).status).toBe(200);
     const assigning = { password, otp: key.otp(0) };
     expect((await small.post("/client/otpkeys", assigning, withSession(session))).status).toBe(200);
-    expect((await small.post(`/core/users/${user.id}/validate`, { password })).body).toMatchObject({
-      valid_password: true,
-    });
+    const validated = await small.post(`/core/users/${user.id}/validate`, { password });
+    expect(validated.body).toMatchObject({ valid_password: true });
     const change = { newpass: newPassword(), oldpass: password, otp: key.otp(1) };
     expect((await small.post("/client/password", change, withSession(session))).status).toBe(200);
     expect((await small.post("/core/users", { username: newName(), password: newPassword() })).status).toBe(201);
@@ -96,78 +96,47 @@ describe("a host whose queue of passwords has no slot", () => {
     expect(await lockOf(user)).toEqual(unlocked);
     expect((await small.post("/client/password", change, withSession(session))).status).toBe(200);
   });
-
-  it("refuses Core's validate before the OTP is used up", async () => {
-    const [user, key] = await auth.makeOwner(hotpKey());
-    const check = { password: user.password, otp: key.otp(0) };
-    const slots = Array.from({ length: 6 }, () => hasher.acquireHashSlot({ isKnown: true }));
-    expect((await small.post(`/core/users/${user.id}/validate`, check)).status).toBe(503);
-    for (const slot of slots) slot.release();
-    expect((await small.post(`/core/users/${user.id}/validate`, check)).body).toEqual({
-      valid_password: true,
-      valid_otp: true,
-    });
-  });
 });
 
-describe("a host with a long queue of passwords", () => {
-  it("reads the state of eight sign-ins for each hash in progress, and of the others when those have ended", async () => {
-    const reads: PromiseWithResolvers<void>[] = [];
-    let slots = 0;
-    const slow = auth.anotherInstance({
-      ports: ({ users, ...context }) => {
-        const hasher = cheapHasher(context, { maxConcurrent: 1 });
-        return {
-          hasher: {
-            ...hasher,
-            acquireHashSlot(caller) {
-              slots += 1;
-              return hasher.acquireHashSlot(caller);
-            },
-          },
-          users: {
-            ...users,
-            async idOf(...given) {
-              const read = Promise.withResolvers<void>();
-              reads.push(read);
-              await read.promise;
-              return users.idOf(...given);
-            },
-          },
-        };
-      },
-    });
-    const attempts = Array.from({ length: 12 }, (_, n) =>
-      slow.post("/client/authenticate", { username: newName(), ...(n % 2 === 0 ? { password: "wrong" } : {}) }),
-    );
-    await until(
-      () => slots === 12,
-      () => `${slots} slots`,
-    );
-    expect(reads).toHaveLength(8);
-    const release = setInterval(() => {
-      for (const { resolve } of reads) resolve();
-    }, 5);
-    onTestFinished(() => clearInterval(release));
-    expect((await Promise.all(attempts)).map(({ body }) => body)).toEqual(attempts.map(() => false));
+test("Core's validate is refused before the OTP is used up if the queue has no slot", async () => {
+  const [user, key] = await auth.makeOwner(hotpKey());
+  const validate = () => small.post(`/core/users/${user.id}/validate`, { password: user.password, otp: key.otp(0) });
+  const slots = Array.from({ length: 6 }, () => hasher.acquireHashSlot({ isKnown: true }));
+  expect((await validate()).status).toBe(503);
+  for (const slot of slots) slot.release();
+  expect((await validate()).body).toEqual({ valid_password: true, valid_otp: true });
+});
+
+test("a sign-in waits for its turn before its first storage call, with a password and without one", async () => {
+  const turn = Promise.withResolvers<void>();
+  let waiting = 0;
+  const waitTurn = () => {
+    waiting += 1;
+    return turn.promise;
+  };
+  const slow = auth.anotherInstance({
+    ports: replacing("hasher", ({ acquireHashSlot }) => ({
+      acquireHashSlot: caller => ({ ...acquireHashSlot(caller), waitTurn }),
+    })),
   });
+  const { calls } = await slow.counted(async () => {
+    for (const password of [undefined, "wrong"])
+      void slow.post("/client/authenticate", { username: newName(), ...(password && { password }) });
+    await until(
+      () => waiting === 2,
+      () => `${waiting} wait`,
+    );
+  });
+  expect(calls).toEqual([]);
+  turn.resolve();
 });
 
 describe("the slot of an attempt", () => {
   it("is released when the attempt ends, whatever its end", async () => {
     const user = await auth.makeUser();
     const { name: username, password } = user;
-    const away = small.anotherInstance({
-      ports: ({ users }) => ({
-        hasher,
-        users: {
-          ...users,
-          idOf: async () => {
-            throw new Error("storage is away");
-          },
-        },
-      }),
-    });
+    const idOf = () => Promise.reject(new Error("storage is away"));
+    const away = small.anotherInstance({ ports: ({ users }) => ({ hasher, users: { ...users, idOf } }) });
     for (let round = 0; round < 3; round++) {
       expect((await small.post("/client/authenticate", { username, password })).body).toBe(true);
       expect((await small.post("/client/authenticate", { username: newName(), password })).body).toBe(false);
@@ -229,13 +198,7 @@ describe("the slot of an attempt", () => {
       }),
     });
     const { password } = user;
-    const fields: Readonly<Record<string, string>> = {
-      username: user.name,
-      password,
-      otp: hotpKey().otp(0),
-      oldpass: password,
-      newpass: newPassword(),
-    };
+    const fields = { ...user.credentials, otp: hotpKey().otp(0), oldpass: password, newpass: newPassword() };
     const headers = name === "authenticate" ? {} : withSession(session);
     const { status } = await away.post(`/client/${name}`, fields, headers);
     expect([status, free]).toEqual([503, [0, 6]]);

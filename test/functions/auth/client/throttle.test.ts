@@ -74,19 +74,6 @@ describe("failures of a username", () => {
     });
   });
 
-  it("are cleared by a success", async () => {
-    const user = await auth.makeUser();
-    for (let round = 0; round < 2; round++) {
-      await fail(user.name, 2);
-      expect((await authenticate(user.name, user.password)).body).toBe(true);
-    }
-    await fail(user.name, 3);
-    expect(await waitOf(user.name)).toBe(30);
-    auth.advance(seconds(30));
-    expect((await login(user.name, user.password)).status).toBe(200);
-    await fail(user.name, 3);
-  });
-
   it("are not cleared by a right password of the former owner of the name, who is deleted during the sign-in", async () => {
     const user = await auth.makeUser();
     const slow = auth.anotherInstance({
@@ -105,43 +92,29 @@ describe("failures of a username", () => {
   });
 
   it("are not cleared by a right password that was not sufficient", async () => {
-    const user = await auth.makeUser();
-    await auth.giveKey(user, hotpKey());
-    for (let n = 0; n < 3; n++) expect((await authenticate(user.name, user.password)).body).toBe(false);
-    expect(await waitOf(user.name)).toBe(30);
-  });
-
-  it("are not inherited by the name's next owner", async () => {
-    const name = newName();
-    await fail(name, 3);
-    const user = await auth.makeUser({ name });
-    expect((await authenticate(name, user.password)).body).toBe(true);
-    await fail(name, 3);
-    await auth.call("DELETE", `/core/users/${user.id}`);
-    expect(await waitOf(name)).toBe(0);
+    const [{ name, password }] = await auth.makeOwner(hotpKey());
+    for (let n = 0; n < 3; n++) expect((await authenticate(name, password)).body).toBe(false);
+    expect(await waitOf(name)).toBe(30);
   });
 });
 
 describe("an administrator", () => {
-  it("unlocks a user by id and by name: 204", async () => {
+  test.each<[string, (user: Pick<MadeUser, "id" | "name" | "password">) => ReturnType<TestAuth["post"]>]>([
+    ["an unlock by id", ({ id }) => auth.post(`/core/users/${id}/unlock`)],
+    ["an unlock by name", ({ name }) => auth.post(`/core/users/%20${name.toUpperCase()}/unlock`)],
+    ["a reset", ({ id, password }) => auth.post(`/core/users/${id}/reset`, { password })],
+  ])("ends the lock of a user by %s: 204", async (way, end) => {
     const user = await auth.makeUser();
-    for (const whom of [user.id, user.name, ` ${user.name.toUpperCase()} `]) {
-      await fail(user.name, 3);
-      expect(await auth.post(`/core/users/${encodeURIComponent(whom)}/unlock`)).toMatchObject({
-        status: 204,
-        body: undefined,
-      });
-      expect((await authenticate(user.name, user.password)).body).toBe(true);
-    }
-  });
-
-  it("unlocks an unknown name too: 204", async () => {
-    const name = newName();
-    await fail(name, 3);
-    expect(await waitOf(name)).toBe(30);
-    expect((await auth.post(`/core/users/${name}/unlock`)).status).toBe(204);
-    expect(await waitOf(name)).toBe(0);
-    expect((await auth.post(`/core/users/${newName()}/unlock`)).status).toBe(204);
+    await fail(user.name, 3);
+    expect(await waitOf(user.name)).toBe(30);
+    expect(await end(user)).toMatchObject({ status: 204, body: undefined });
+    expect(await waitOf(user.name)).toBe(0);
+    if (!way.endsWith("name")) return;
+    const unknown = { ...user, name: newName() };
+    expect((await end(unknown)).status).toBe(204);
+    await fail(unknown.name, 3);
+    await end(unknown);
+    expect(await waitOf(unknown.name)).toBe(0);
   });
 
   it("shows failures, the end of the lock and running attempts with two reads side by side, also for an unknown name", async () => {
@@ -164,14 +137,6 @@ describe("an administrator", () => {
     for (const segment of ["4711", "007", "a%2Fb"]) {
       expect((await auth.get(`/core/users/${segment}/lock`)).status).toBe(404);
     }
-  });
-
-  it("clears failures by a reset too", async () => {
-    const user = await auth.makeUser();
-    await fail(user.name, 3);
-    const password = newPassword();
-    await auth.post(`/core/users/${user.id}/reset`, { password });
-    expect((await authenticate(user.name, password)).body).toBe(true);
   });
 });
 
@@ -212,26 +177,6 @@ describe("guesses side by side", () => {
     );
   });
 
-  it("16 simultaneous correct logins fail nowhere: each is granted, or refused as one too many at the same time", async () => {
-    const user = await auth.makeUser();
-    const fields = user.credentials;
-    const limited = decided.anotherInstance({ settings: { AUTH_ADDRESS_LIMIT: "16" } });
-    const from = { "x-forwarded-for": "203.0.113.40, 192.0.2.1" };
-    const answers = await Promise.all(Array.from({ length: 16 }, () => limited.post("/client/login", fields, from)));
-    const refusals = answers.filter(({ status }) => status !== 200);
-    expect(refusals.length).toBeLessThan(16);
-    for (const { status, headers, body } of refusals) {
-      expect({ status, body, wait: headers.get("retry-after") }).toEqual({
-        status: 429,
-        body: { error: "Too many attempts at the same time. Try again in a moment." },
-        wait: "1",
-      });
-    }
-    // Nothing of it counts, neither against the name nor against the address.
-    await fail(user.name, 9, limited);
-    expect((await limited.post("/client/login", fields, from)).status).toBe(200);
-  });
-
   it("an attempt that ends undecided, for want of storage or vault, releases its slot and counts nothing", async () => {
     const user = await auth.makeUser();
     const broken = auth.anotherInstance({
@@ -261,44 +206,33 @@ describe("guesses side by side", () => {
     return auth.anotherInstance({ ports: () => ({ ...ports, throttles: { ...throttles, save } }) });
   }
 
-  it("an attempt whose reservation is written without an answer of storage releases its slot, too", async () => {
+  test.each([
+    ["is unanswered", 503],
+    ["is lost and then the time for a free slot is over", 429],
+    ["is lost and then storage is away", 503],
+  ])("an attempt whose reservation is written, but its response %s, releases its slot", async (then, expected) => {
     const user = await auth.makeUser();
-    const on = saving(async (write, save) => {
-      const saved = await save();
-      if (write === 0) throw new Fault("unavailable", "no storage");
-      return saved;
-    });
-    expect((await authenticate(user.name, user.password, undefined, on)).status).toBe(503);
+    const away = new Fault("unavailable", "no storage");
+    let isAway = false;
+    const idOf = async (folded: string) => {
+      if (!isAway) return users.idOf(folded);
+      isAway = false;
+      throw away;
+    };
+    const on = saving(
+      async (write, save) => {
+        const saved = await save();
+        isAway = write === 0 && then.endsWith("away");
+        if (write > 0) return saved;
+        if (then === "is unanswered") throw away;
+        if (expected === 429) auth.advance(seconds(3));
+        return undefined;
+      },
+      { users: { ...users, idOf } },
+    );
+    expect((await authenticate(user.name, user.password, undefined, on)).status).toBe(expected);
     expect((await throttleOf(auth, user)).value).toEqual({ failures: 0, reservations: [] });
   });
-
-  test.each([
-    ["the time for a free slot is over", 429],
-    ["storage is away", 503],
-  ])(
-    "an attempt whose reservation is written, but its response is lost and then %s, releases its slot",
-    async (then, expected) => {
-      const user = await auth.makeUser();
-      let isAway = false;
-      const idOf = async (folded: string) => {
-        if (!isAway) return users.idOf(folded);
-        isAway = false;
-        throw new Fault("unavailable", "no storage");
-      };
-      const on = saving(
-        async (write, save) => {
-          const saved = await save();
-          if (write > 0) return saved;
-          if (expected === 429) auth.advance(seconds(3));
-          isAway = expected === 503;
-          return undefined;
-        },
-        { users: { ...users, idOf } },
-      );
-      expect((await authenticate(user.name, user.password, undefined, on)).status, then).toBe(expected);
-      expect((await throttleOf(auth, user)).value).toEqual({ failures: 0, reservations: [] });
-    },
-  );
 
   test("an attempt that another host has meanwhile taken for a failure clears it where it succeeds", async () => {
     const user = await auth.makeUser();
@@ -347,18 +281,6 @@ describe("wrong OTPs of a key", () => {
     return { user, key };
   }
 
-  it("count if the user has the key and sent the right password; a valid OTP clears them", async () => {
-    const [user, key] = await auth.makeOwner(hotpKey());
-    for (let n = 1; n <= 3; n++) {
-      expect(await signIn(user, wrongOtp(key))).toBe(false);
-      expect(await keyOf(key)).toMatchObject({ failures: n, stopped: false });
-    }
-    expect(await signIn(user, key.otp(0))).toBe(true);
-    expect(await keyOf(key)).toMatchObject({ failures: 0 });
-    expect(await signIn(user, key.otp(0))).toBe(false);
-    expect(await keyOf(key)).toMatchObject({ failures: 1 });
-  });
-
   it("count only with the right password and the user's own key, and never at validate: no other caller can stop the key", async () => {
     const { user, key } = await nearlyStopped();
     const other = await auth.makeUser();
@@ -371,30 +293,21 @@ describe("wrong OTPs of a key", () => {
     expect(await signIn(user, key.otp(0))).toBe(true);
   });
 
-  it("stop the key at 100 in a row: even a genuine OTP is refused, at validate too, and its user still needs one", async () => {
+  it("stop the key at 100 in a row, also for genuine OTPs and at validate, until an administrator enables it; its user still needs one", async () => {
     const { user, key } = await nearlyStopped();
+    const view = async () => (await auth.get(`/core/users/${user.id}/otpkeys/${key.prefix}`)).body;
     expect(await signIn(user, wrongOtp(key))).toBe(false);
-    expect((await auth.get(`/core/otpkeys/${key.prefix}`)).body).toMatchObject({ enabled: true, stopped: true });
-    expect((await auth.get(`/core/users/${user.id}/otpkeys/${key.prefix}`)).body).toMatchObject({ stopped: true });
+    expect(await view()).toMatchObject({ enabled: true, stopped: true });
     expect(lenient.events("otpkey_stopped").filter(({ prefix }) => prefix === key.prefix)).toHaveLength(1);
-    expect(await signIn(user, key.otp(0))).toBe(false);
-    expect(await signIn(user, undefined)).toBe(false);
-    expect((await auth.post(`/core/users/${user.id}/validate`, { otp: key.otp(1) })).body).toMatchObject({
-      valid_otp: false,
-    });
-  });
-
-  it("are forgotten when an administrator enables the key, which also starts it again; used OTPs stay used", async () => {
-    const { user, key } = await nearlyStopped();
-    await signIn(user, wrongOtp(key));
-    expect(await signIn(user, key.otp(0))).toBe(false);
+    expect([await signIn(user, key.otp(0)), await signIn(user, undefined)]).toEqual([false, false]);
+    expect(await auth.isValidOtp(user, key.otp(1))).toBe(false);
     await auth.post(`/core/otpkeys/${key.prefix}/disable`);
-    expect((await auth.get(`/core/otpkeys/${key.prefix}`)).body).toMatchObject({ enabled: false, stopped: true });
-    expect((await auth.post(`/core/otpkeys/${key.prefix}/enable`)).status).toBe(204);
-    expect((await auth.get(`/core/otpkeys/${key.prefix}`)).body).not.toHaveProperty("stopped");
+    expect(await view()).toMatchObject({ enabled: false, stopped: true });
+    await auth.post(`/core/otpkeys/${key.prefix}/enable`);
+    const started = await view();
+    for (const column of ["stopped", "stopped_since"]) expect(started).not.toHaveProperty(column);
     expect(await keyOf(key)).toMatchObject({ failures: 0, stopped: false });
-    expect([await signIn(user, key.otp(0)), await signIn(user, key.otp(1))]).toEqual([false, true]);
-    expect((await auth.get(`/core/otpkeys/${key.prefix}`)).body).not.toHaveProperty("stopped_since");
+    expect([await signIn(user, key.otp(1)), await signIn(user, key.otp(2))]).toEqual([false, true]);
   });
 });
 

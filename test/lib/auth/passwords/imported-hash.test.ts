@@ -137,13 +137,9 @@ describe("a password whose hash another server made", () => {
 
   it("is wrong without the work of a crypt scheme if it has more than 128 bytes, because the work grows with the length", async () => {
     const { parameters } = parse(made[0]?.[1] ?? "");
-    for (const [length, isRight] of [
-      [127, true],
-      [129, false],
-    ] as const) {
-      const password = `${"é".repeat(Math.floor(length / 2))}x`;
+    for (const password of [`${"é".repeat(63)}x`, `${"é".repeat(64)}x`]) {
       const stored = await hasher.hashImported({ parameters, tag: await computeTag(password, parameters) }, userId);
-      expect(await hasher.verify(password, { id: userId, password: stored })).toBe(isRight);
+      expect(await hasher.verify(password, { id: userId, password: stored })).toBe(password.length === 64);
     }
   });
 
@@ -162,41 +158,20 @@ describe("a password whose hash another server made", () => {
 
 describe("a hash to import", () => {
   const tag43 = "A".repeat(43);
-  const costs: readonly (readonly [string, string, RegExp])[] = [
-    [`$5$rounds=660000$salt$${tag43}`, `$5$rounds=660001$salt$${tag43}`, /660000 rounds/],
-    [`$6$rounds=660000$salt$${tag43}${tag43}`, `$6$rounds=660001$salt$${tag43}${tag43}`, /660000 rounds/],
-    [`$2b$13$${"a".repeat(53)}`, `$2b$14$${"a".repeat(53)}`, /cost 13/],
-    [
-      `$pbkdf2-sha256$2000000$c2Fs$${tag43}`.replace("A".repeat(43), `${"A".repeat(42)}A`),
-      `$pbkdf2-sha256$2000001$c2Fs$${tag43}`,
-      /2000000 iterations/,
-    ],
-    [
-      `$pbkdf2-sha512$2000000$c2Fs$${"A".repeat(86)}`,
-      `$pbkdf2-sha512$2000001$c2Fs$${"A".repeat(86)}`,
-      /2000000 iterations/,
-    ],
-    [`pbkdf2_sha256$2000000$c2Fs$${tag43}=`, `pbkdf2_sha256$2000001$c2Fs$${tag43}=`, /2000000 iterations/],
-    [
-      `$argon2id$v=19$m=65536,t=16,p=16$c29tZXNhbHQ$${tag43}`,
-      `$argon2id$v=19$m=65536,t=17,p=1$c29tZXNhbHQ$${tag43}`,
-      /m times t 1048576/,
-    ],
-    [
-      `$argon2id$v=19$m=8,t=131072,p=1$c29tZXNhbHQ$${tag43}`,
-      `$argon2id$v=19$m=65537,t=1,p=1$c29tZXNhbHQ$${tag43}`,
-      /m=65536/,
-    ],
-    [
-      `$argon2id$v=19$m=136,t=1,p=16$c29tZXNhbHQ$${tag43}`,
-      `$argon2id$v=19$m=136,t=1,p=17$c29tZXNhbHQ$${tag43}`,
-      /p=16/,
-    ],
-  ];
-
-  it.each(costs)("may have the highest cost and not more (%#)", (highest, higher, reason) => {
-    expect(parseImportedHash(highest)).toMatchObject({ ok: true });
-    expect(parseImportedHash(higher)).toMatchObject({ ok: false, reason: expect.stringMatching(reason) });
+  const argon2id = (cost: string) => `$argon2id$v=19$${cost}$c29tZXNhbHQ$${tag43}`;
+  it.each([
+    ["660000", "660001", "660000 rounds", (cost: string) => `$5$rounds=${cost}$salt$${tag43}`],
+    ["660000", "660001", "660000 rounds", (cost: string) => `$6$rounds=${cost}$salt$${tag43}${tag43}`],
+    ["13", "14", "cost 13", (cost: string) => `$2b$${cost}$${"a".repeat(53)}`],
+    ["2000000", "2000001", "2000000 iterations", (cost: string) => `$pbkdf2-sha256$${cost}$c2Fs$${tag43}`],
+    ["2000000", "2000001", "2000000 iterations", (cost: string) => `$pbkdf2-sha512$${cost}$c2Fs$${tag43}${tag43}`],
+    ["2000000", "2000001", "2000000 iterations", (cost: string) => `pbkdf2_sha256$${cost}$c2Fs$${tag43}=`],
+    ["m=65536,t=16,p=16", "m=65536,t=17,p=1", "m times t 1048576", argon2id],
+    ["m=8,t=131072,p=1", "m=65537,t=1,p=1", "m=65536", argon2id],
+    ["m=136,t=1,p=16", "m=136,t=1,p=17", "p=16", argon2id],
+  ] as const)("may have the highest cost %s and not %s", (highest, higher, reason, of) => {
+    expect(parseImportedHash(of(highest))).toMatchObject({ ok: true });
+    expect(parseImportedHash(of(higher))).toMatchObject({ ok: false, reason: expect.stringContaining(reason) });
   });
 
   it.each([

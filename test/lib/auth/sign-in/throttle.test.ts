@@ -60,13 +60,8 @@ describe("failures of a username", () => {
   it.each([
     [10, 30],
     [11, 60],
-    [12, 120],
-    [13, 240],
-    [14, 480],
-    [15, 960],
     [16, 1920],
     [17, 3600],
-    [18, 3600],
     [1000, 3600],
   ])("%i in a row make the next wait %i s, to the millisecond", (failures, wait) => {
     const throttle = failedTimes(failures);
@@ -161,15 +156,11 @@ describe("a throttle's end", () => {
 describe("a host whose clock is five minutes ahead", () => {
   const ahead = minutes(5);
 
-  it("lengthens a wait on other hosts by five minutes", () => {
-    const throttle = failed(reserved(failedTimes(9), "a", at(ahead)), "a", at(ahead));
-    expect(outcome(throttle)).toBe(330);
-  });
-
-  it("occupies a slot for five minutes longer where it crashes", () => {
-    const throttle = reserved(failedTimes(9), "a", at(ahead));
-    expect(outcome(throttle, at(ahead + seconds(30)))).toBe("busy");
-    expect(outcome(throttle, at(ahead + seconds(30) + 1))).toBe(30);
+  it("lengthens a wait on other hosts, and occupies a slot where it crashes, for five minutes", () => {
+    expect(outcome(failed(reserved(failedTimes(9), "a", at(ahead)), "a", at(ahead)))).toBe(330);
+    const crashed = reserved(failedTimes(9), "a", at(ahead));
+    expect(outcome(crashed, at(ahead + seconds(30)))).toBe("busy");
+    expect(outcome(crashed, at(ahead + seconds(30) + 1))).toBe(30);
   });
 
   it("takes an attempt that another host has begun for a failure, which its success clears and its failure does not repeat", () => {
@@ -215,10 +206,8 @@ describe("attempts in any order and at any time", () => {
   });
 
   it("however many guess in parallel, no more guesses are made than one after another would be", () => {
-    const delays = fc.array(fc.constantFrom(0, 0, 0, 0, 1000, seconds(20), seconds(40)), {
-      minLength: 100,
-      maxLength: 100,
-    });
+    const delay = fc.constantFrom(0, 0, 0, 0, 1000, seconds(20), seconds(40));
+    const delays = fc.array(delay, { minLength: 100, maxLength: 100 });
     forAll(
       delays,
       list => {
