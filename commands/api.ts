@@ -1,6 +1,7 @@
 import createClient, { type Client } from "openapi-fetch";
 import * as z from "zod";
 import { trimEnd } from "../lib/platform/text.ts";
+import { NoAnswer } from "./no-answer.ts";
 
 /** A response of the API: `data` of a success, `error` of a refusal. */
 export interface ApiAnswer<T = unknown> {
@@ -44,7 +45,7 @@ export function connectApi<Paths extends {}>(
       const body = stream === null ? null : await request.text();
       const response = await fetch(address, { method, headers, body, redirect: "manual", signal }).catch(
         (error: unknown) => {
-          throw new Error(`${base} is not responding: ${reasonOf(error)}`);
+          throw new NoAnswer(base, method, error);
         },
       );
       const type = response.headers.get("content-type") ?? "";
@@ -82,13 +83,6 @@ export function apiUrl(url: string): string {
   if (protocol === "https:" || (protocol === "http:" && loopback)) return trimEnd(new URL(url).href, "/");
   throw new Error("The address must start with https, because the token is sent to it.");
 }
-
-const reasonOf = (error: unknown): string => {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  // If several addresses were tried, only the inner errors have a message.
-  if (cause instanceof AggregateError && cause.message === "") return cause.errors.map(reasonOf).join("; ");
-  return cause instanceof Error ? cause.message : String(cause);
-};
 
 const refusal = z.union([
   z.object({ error: z.string() }).transform(({ error }) => error),

@@ -1,4 +1,5 @@
 import type { HttpAnswer, HttpCall } from "../http-exchange.ts";
+import { NoAnswer } from "../no-answer.ts";
 
 /** The response to a call of the console. The page shows it with any status. */
 export interface Outcome {
@@ -56,11 +57,12 @@ export async function outcomeOf(
 /**
  * Returns the outcome in an envelope, which distinguishes the response of a call from an error of the console itself.
  */
-export async function enveloped(name: string, call: () => Promise<Outcome>): Promise<HttpAnswer> {
+export async function enveloped(name: string, method: string, call: () => Promise<Outcome>): Promise<HttpAnswer> {
   try {
     return { status: 200, body: await call() };
   } catch (error) {
-    return { status: 502, body: { error: `${name} is not responding: ${reasonOf(error)}` } };
+    const { message, advice } = new NoAnswer(name, method, error);
+    return { status: 502, body: { error: message + advice } };
   }
 }
 
@@ -72,12 +74,6 @@ export const passedOn = ({ headers }: HttpCall): Record<string, string> =>
       return typeof text === "string" ? [[name, text]] : [];
     }),
   );
-
-/** Returns why a call failed, for people: `fetch` has the reason in the cause of its error. */
-export function reasonOf(error: unknown): string {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  return cause instanceof Error ? cause.message || cause.name : String(cause);
-}
 
 function parsed(text: string): unknown {
   if (text === "") return undefined;

@@ -66,7 +66,9 @@ export function deploymentApi(apis: DeployedApis, closed: AbortSignal): Answer {
         return { status: 200, body: emptyOrder };
       case "host":
         if (destination(rest, apis) === undefined) return undefined;
-        return enveloped("The API", () => callApi(rest + url.search, { method, headers: passedOn(call), body }, gone));
+        return enveloped("The API", method, () =>
+          callApi(rest + url.search, { method, headers: passedOn(call), body }, gone),
+        );
       default:
         return undefined;
     }

@@ -90,14 +90,14 @@ export function consoleApi({ connectionString, peers, tokens, host, keys, timeli
         return { status: 200, body: choices };
       case "host":
         if (!callable.test(rest)) return undefined;
-        return enveloped("The host", () =>
+        return enveloped("The host", method, () =>
           callHost(rest + url.search, { method, headers: passedOn(call), body }, gone),
         );
       case "peers": {
         const [, peer = "", control = ""] = /^\/([^/]+)\/(.+)$/.exec(rest) ?? [];
         const address = Object.hasOwn(peers, peer) ? `${peers[peer]}/_control/${control}${url.search}` : undefined;
         if (address === undefined) return undefined;
-        return enveloped(`The peer ${peer}`, () => outcomeOf(address, { method, body }, gone));
+        return enveloped(`The peer ${peer}`, method, () => outcomeOf(address, { method, body }, gone));
       }
       case "keys":
         return softwareKeyRoutes(

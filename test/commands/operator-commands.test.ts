@@ -8,6 +8,7 @@ import { describe, expect, test } from "vitest";
 import { sampleRequest } from "../../local/start/sample-request.ts";
 import { startAuthHost } from "../support/auth/host.ts";
 import { compileCache } from "../support/host/compile-cache.ts";
+import { startCoreProxy } from "./core-proxy.ts";
 import { operatedConnector, tokenOf, userWithRefusedOtp } from "./operated-connector.ts";
 
 const auth = await startAuthHost();
@@ -137,6 +138,15 @@ describe("the command for users", () => {
     [["find", "--unused-since", "soon", "--top", "0"], 1, /; --unused-since must be a date/],
   ])("%j ends with %i", async (args, code, error) => {
     expect(await users(...args)).toMatchObject({ code, out: "", error: expect.stringMatching(error) });
+  });
+
+  test("says of a change whose answer is lost that it may have been done", async () => {
+    const proxy = await startCoreProxy(auth.coreUrl);
+    proxy.fail({ kind: "drop", phase: "after", method: "POST" });
+    expect(await run("users", ["unlock", "babbage"], { API_TOKEN: auth.token }, `${proxy.url}/core`)).toMatchObject({
+      code: 1,
+      error: expect.stringMatching(/^\S+ gave no answer: .+\. It may have been done: look before you repeat it\.\n$/),
+    });
   });
 
   test("says that nothing was found, and ends with 0", async () => {

@@ -19,7 +19,7 @@ export function softwareKeyRoutes(
     case "POST ":
       return withControlBody(newSoftwareKey, body, fields => {
         const key = keys.draft(fields);
-        return enveloped("The host", async () => {
+        return enveloped("The host", method, async () => {
           const outcome = await importKey(importFields(key));
           if (outcome.status === 201) keys.keep(key);
           return outcome;
