@@ -9,6 +9,7 @@ import { cancelFault } from "../faults.ts";
 import type { Changes, LoadedRequest } from "../model/loaded-request.ts";
 import { releaseLease, withPollDue } from "../model/next-due.ts";
 import { preRegistrationApi } from "../model/peer-names.ts";
+import { isAborted } from "../model/request.ts";
 import { endWaiting, rolledUp } from "../model/roll-up.ts";
 import { enrollmentId, isOnSite, isWaiting, type SecurityKey } from "../model/security-key.ts";
 import { isTerminal, startRequest } from "../model/states.ts";
@@ -51,7 +52,7 @@ function requireCancellable({ request, keys }: LoadedRequest, run: Run): void {
   if (state === "received") {
     if (delivery?.sentAt !== undefined) throw conflict("It is not known yet whether the shipment was ordered.");
     const retryAfterMs = between(now(), plus(request.createdAt, intervals.receivedMaxAgeMs));
-    if (retryAfterMs > 0)
+    if (retryAfterMs > 0 && !isAborted(request))
       throw conflict("The request is still being created.", { retryAfterSeconds: retryAfterMs / 1000 });
   }
   // A shipment that was found by look-up may belong to another request until a response opens with our response keys.

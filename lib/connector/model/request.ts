@@ -151,6 +151,10 @@ export type CredentialRequest = Immutable<z.output<ReturnType<typeof requestSche
 export const isSameDue = (a: Due | undefined, b: Due | undefined): boolean =>
   a?.queue === b?.queue && a?.at === b?.at && a?.notBefore === b?.notBefore && a?.peer === b?.peer;
 
+/** Whether the create of the request has ended without an order. A job compensates what it began. */
+export const isAborted = ({ state, delivery, errorMessage }: CredentialRequest): boolean =>
+  state === "received" && delivery?.sentAt === undefined && errorMessage !== undefined;
+
 /** Returns the id of the shipment of a request, if it is known. */
 export const shipmentIdOf = ({ delivery }: Pick<CredentialRequest, "delivery">): string | undefined =>
   delivery?.shipment?.id;

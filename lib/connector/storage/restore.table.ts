@@ -10,7 +10,7 @@ import type { Credential } from "../model/credential.ts";
 import type { Claim } from "../model/idempotency.ts";
 import type { RequestValues } from "../model/loaded-request.ts";
 import { preRegistrationApi } from "../model/peer-names.ts";
-import type { CredentialRequest } from "../model/request.ts";
+import { type CredentialRequest, isAborted } from "../model/request.ts";
 import { firstAttempt } from "../model/retry.ts";
 import { queueOf, type SecurityKey } from "../model/security-key.ts";
 import { isTerminal, startRequest } from "../model/states.ts";
@@ -70,6 +70,9 @@ export async function restoreConnector(
  */
 export function restoreRequest({ request, keys }: RequestValues): RequestValues {
   const { lease, ...unleased } = withDeleteIntent(request);
+  // Nothing was ordered, and nothing is polled before it ends, so nothing of it began after the backup.
+  const isEnding = isAborted(request) || (request.state === "received" && request.cancelling !== undefined);
+  if (isEnding) return { request: unleased, keys: keys.map(({ lease: _, ...key }) => key) };
   const attempted = keys.map(key => restoreSecurityKey(key, request.createdAt));
   return mayBeEnrolled(request, keys)
     ? startEnrolled(unleased, attempted)

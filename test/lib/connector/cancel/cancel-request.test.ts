@@ -215,6 +215,15 @@ describe("a cancel", () => {
     expect(peers.mail.mails().filter(({ to }) => to.includes(recipient.email))).toHaveLength(1);
   });
 
+  test("ends a create at once that was aborted and is not compensated yet", async () => {
+    const connector = await testConnector(peers);
+    for (const method of ["PUT", "DELETE"]) peers.rfpr.fail({ kind: "refuse", method, status: 503, times: 100 });
+    await refusalOf(connector.order(onSiteBody()));
+    const [{ requestId } = { requestId: "" }] = await connector.queue("reconcile");
+    const { request } = await cancelRequest(requestId, connector.context);
+    expect(request.state).toBe("cancelled");
+  });
+
   test("touches no shipment that was found by look-up and may be another's", async () => {
     const connector = await testConnector(peers);
     peers.delivery.fail({ kind: "drop", phase: "after", method: "POST" });

@@ -8,10 +8,12 @@ import type { Fetch } from "../../../../lib/platform/call-peer.ts";
 import { backupsContainer } from "../../../../lib/platform/maintenance/read-backup.ts";
 import { days, hours, minutes } from "../../../../lib/platform/time.ts";
 import { startVault } from "../../../../local/peers/vault/vault.ts";
-import { authenticatorsOf, mixedBody, onSiteBody } from "../../../support/connector/on-site.ts";
+import { authenticator, authenticatorsOf, idAt, mixedBody, onSiteBody } from "../../../support/connector/on-site.ts";
 import {
   type ConnectorOptions,
+  newUser,
   peersOfFile,
+  refusalOf,
   type TestConnector,
   testConnector,
 } from "../../../support/connector/test-connector.ts";
@@ -157,6 +159,53 @@ describe("a request restored from a backup is read back before any call", () => 
     await finish(connector);
     expect((await connector.read(requestId)).state).toBe("failed");
     expect(authenticatorsOf(peers, requestId)).toEqual([]);
+  });
+
+  const away = (method: string) => peers.rfpr.fail({ kind: "refuse", method, status: 503, times: 100 });
+  /** The id of a request whose create was answered "nothing was ordered" and is not compensated yet. */
+  async function abortedOrder(connector: TestConnector, body: unknown): Promise<string> {
+    away("PUT");
+    away("DELETE");
+    await refusalOf(connector.order(body));
+    const [entry] = await connector.queue("reconcile");
+    return entry?.requestId ?? "";
+  }
+
+  test("made while an aborted order was compensated: it is not placed, and the key that it replaces stays", async () => {
+    const connector = await open();
+    const user = newUser();
+    const body = onSiteBody([authenticator(1, { pin_request: undefined, credentials: [{ user_id: user }] })]);
+    const { requestId: old } = await connector.order(body);
+    await peers.rfpr.enroll(idAt(old));
+    connector.advance(minutes(5));
+    await connector.runCredentials();
+    const replaces = { credential_request_id: old, key_id: "a-01", reason: "broken", revoke: "now" };
+    const requestId = await abortedOrder(connector, { ...body, replaces });
+    const backup = await backUp(connector);
+    peers.rfpr.clearFaults();
+    await restore(connector, backup);
+    expect(await connector.read(requestId)).toMatchObject({
+      state: "received",
+      error_message: expect.stringContaining("nothing was ordered"),
+    });
+    await finish(connector);
+    expect((await connector.read(requestId)).state).toBe("failed");
+    expect((await connector.keyRow(requestId, "a-01")).credentials[0]?.mayBeRegistered).toBeUndefined();
+    expect(peers.entra.registrations(user)).toHaveLength(1);
+  });
+
+  test("made while an aborted order was being cancelled: the cancel is continued", async () => {
+    const connector = await open();
+    const requestId = await abortedOrder(connector, onSiteBody());
+    connector.advance(minutes(6));
+    peers.rfpr.fail({ kind: "refuse", method: "POST", path: "/cancel", status: 503, times: 100 });
+    expect(await refusalOf(cancelRequest(requestId, connector.context))).toMatchObject({ status: 503 });
+    const backup = await backUp(connector);
+    peers.rfpr.clearFaults();
+    await restore(connector, backup);
+    await finish(connector);
+    expect((await connector.read(requestId)).state).toBe("cancelled");
+    expect(authenticatorsOf(peers, requestId).filter(({ state }) => state !== "cancelled")).toEqual([]);
   });
 
   test("made before the keys of its authenticator were stored: an erasure removes what was handed over", async () => {
