@@ -21,7 +21,7 @@ export async function checkReport(path: string, columns: ReportColumns<never>): 
   }
   const header = headerOf(columns);
   if (!["", header].includes(await startOf(path, header.length)))
-    throw new Error(`${path} exists and is not a report of an import.`);
+    throw new Error(`${path} exists and is not an earlier report.`);
 }
 
 /** Returns the first bytes of a file, or an empty text if there is no file. */

@@ -27,9 +27,9 @@ export function parseAttributeValue(text: string): Parsed<string> {
 /** Returns why an owner cannot have these attributes together; undefined if nothing is wrong. */
 export function limitProblem(attributes: Attributes): string | undefined {
   const entries = Object.entries(attributes);
-  if (entries.length > attributeLimits.count) return `would be more than ${attributeLimits.count} attributes`;
+  if (entries.length > attributeLimits.count) return `would exceed the limit of ${attributeLimits.count} attributes`;
   if (entries.reduce((size, [key, value]) => size + key.length + value.length, 0) > attributeLimits.size)
-    return `would make more than ${attributeLimits.size} characters of attributes, keys counted`;
+    return `would exceed the limit of ${attributeLimits.size} characters of all attributes, keys counted`;
   return undefined;
 }
 

@@ -85,9 +85,9 @@ describe("where a report is to be written", () => {
     await checkKeyReport(freshPath());
     await checkKeyReport(fileOf("", "empty"));
     await checkKeyReport(fileOf("file,line,prefix,kind,outcome,reason\r\nkeys.csv,1,a,hotp,imported,\r\n"));
-    await expect(checkKeyReport(fileOf("file,line,prefix\r\n"))).rejects.toThrow("is not a report of an import");
-    await expect(checkKeyReport("/dev/null")).rejects.toThrow("is not a report of an import");
-    await expect(checkKeyReport("/")).rejects.toThrow("is not a report of an import");
+    await expect(checkKeyReport(fileOf("file,line,prefix\r\n"))).rejects.toThrow("is not an earlier report");
+    await expect(checkKeyReport("/dev/null")).rejects.toThrow("is not an earlier report");
+    await expect(checkKeyReport("/")).rejects.toThrow("is not an earlier report");
     await expect(checkKeyReport("/nowhere/report.csv")).rejects.toThrow("cannot be written to /nowhere");
   });
 });

@@ -413,7 +413,7 @@ describe("what the command needs to know", () => {
     const file = log([hotpKey()]);
     const before = readFileSync(file);
     const { code, error } = await imported("--report", file, file);
-    expect([code, error]).toEqual([2, `${file} exists and is not a report of an import.\n`]);
+    expect([code, error]).toEqual([2, `${file} exists and is not an earlier report.\n`]);
     expect(readFileSync(file).equals(before)).toBe(true);
   });
 });

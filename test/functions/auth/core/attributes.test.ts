@@ -64,7 +64,7 @@ describe("the rules of attributes", () => {
     for (let n = 0; n < 8; n++) expect((await auth.post(path, { key: String(n), value })).status).toBe(204);
     const { status, body } = await auth.post(path, { key: "9", value: "" });
     expect(status).toBe(400);
-    expect(body).toEqual({ error: expect.stringMatching(/^value would make more than 262144 characters/) });
+    expect(body).toEqual({ error: expect.stringMatching(/^value would exceed the limit of 262144 characters/) });
     expect((await auth.post(path, { key: "0", value: `${value.slice(1)}yy` })).status).toBe(400);
     expect((await auth.post(path, { key: "0", value: "" })).status).toBe(204);
   });
