@@ -17,6 +17,21 @@ export const commonOptions = {
   timeout: text,
 } as const;
 
+/** The lines of the help about `commonOptions`, and the exit codes. @param items what is imported @param parallel default */
+export const commonHelp = (items: string, parallel: string): string =>
+  `  --report FILE         write the result of each line, as CSV
+  --dry-run             read and check the files; send nothing
+  --token-file FILE     file with the bearer token; - for standard input. By default it is read from API_TOKEN
+  --batch N             ${items} in one call, 1 to ${maxBatch}; ${maxBatch} by default
+  --parallel N          calls at a time, 1 to 32; ${parallel} by default
+  --timeout SECONDS     time limit of one call; 30 by default
+  --help                show this text
+
+The exit code is 0 if every line is imported, 1 if some are not, 2 if nothing was tried, 3 if the import stopped before
+the end, 130 if it was interrupted. More in docs/import.md.`;
+
+const parallel = "4";
+
 const command = {
   name,
   help: `Imports OTP keys into Core from the files of key makers.
@@ -25,21 +40,12 @@ Usage: API_TOKEN=<token> npm run import-otpkeys -- --url URL [options] FILE ...
   FILE                  personalisation log or PSKC; - for standard input
   --url URL             address of the Core API, such as https://core.example.com/core
   --replace             replace the secret of an OTP key that Core has with another secret
-  --report FILE         write the result of each line, as CSV
-  --dry-run             read and check the files; send nothing
   --digits N            6 to 8, length of HOTP codes where a log does not specify it; 6 by default
   --identifier TEXT     text that HOTP keys type before their serial number where a log does not name it, such as ubhe
   --username-column N   column of a log, from 1, that has the name of the user to whom the OTP key is assigned
-  --token-file FILE     file with the bearer token; - for standard input. By default it is read from API_TOKEN
   --pskc-key-file FILE  file with the pre-shared key of a PSKC, in hex or base64. By default it is read from PSKC_KEY
   --pskc-passphrase-file FILE  file with the passphrase of a PSKC. By default it is read from PSKC_PASSPHRASE
-  --batch N             OTP keys in one call, 1 to 100; 100 by default
-  --parallel N          calls at a time, 1 to 32; 4 by default
-  --timeout SECONDS     time limit of one call; 30 by default
-  --help                show this text
-
-The exit code is 0 if every line is imported, 1 if some are not, 2 if nothing was tried, 3 if the import stopped before
-the end, 130 if it was interrupted. More in docs/import.md.`,
+${commonHelp("OTP keys", parallel)}`,
   options: {
     ...commonOptions,
     replace: flag,
@@ -80,7 +86,7 @@ export function importArguments(args: readonly string[]): ImportArguments | unde
   const digits = values.digits === undefined ? undefined : wholeNumber("--digits", values.digits, 6, 8);
   const secretFiles = [values["pskc-key-file"], values["pskc-passphrase-file"]];
   return {
-    ...commonArguments(name, values, positionals, { parallel: "4", secretFiles }),
+    ...commonArguments(name, values, positionals, { parallel, secretFiles }),
     replace: values.replace ?? false,
     pskcKeyFile: values["pskc-key-file"],
     pskcPassphraseFile: values["pskc-passphrase-file"],

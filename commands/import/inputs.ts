@@ -46,9 +46,13 @@ function decoded(bytes: Buffer): string {
 /** Returns the name of an input for messages and reports. */
 const shownName = (name: string): string => (name === "-" ? "standard input" : name);
 
+/** Returns the text of a file with a secret, or that of the environment; undefined if neither is given. */
+const secretText = async (file: string | undefined, environment: string | undefined): Promise<string | undefined> =>
+  file === undefined ? environment || undefined : (await readInput(file, 64 * 1024)).toString();
+
 /** Returns the bearer token. Throws if there is none. */
 export async function readToken(file: string | undefined, environment: string | undefined): Promise<string> {
-  const token = (file === undefined ? (environment ?? "") : (await readInput(file, 64 * 1024)).toString()).trim();
+  const token = (await secretText(file, environment))?.trim() ?? "";
   if (token !== "") return token;
   throw new Error(
     file === undefined
@@ -62,9 +66,8 @@ export async function readPreSharedKey(
   file: string | undefined,
   environment: string | undefined,
 ): Promise<Uint8Array | undefined> {
-  const text = file === undefined ? environment : (await readInput(file, 64 * 1024)).toString();
-  if (text === undefined || (file === undefined && text === "")) return undefined;
-  const compact = text.replace(/\s+/g, "");
+  const compact = (await secretText(file, environment))?.replace(/\s+/g, "");
+  if (compact === undefined) return undefined;
   const isHex = /^[0-9a-f]+$/i.test(compact);
   const isText = isHex ? compact.length % 2 === 0 : /^[A-Za-z0-9+/]+={0,2}$/.test(compact);
   const bytes = Buffer.from(isText ? compact : "", isHex ? "hex" : "base64");
@@ -78,8 +81,8 @@ export async function readPassphrase(
   file: string | undefined,
   environment: string | undefined,
 ): Promise<string | undefined> {
-  if (file === undefined) return environment === "" ? undefined : environment;
-  const text = (await readInput(file, 64 * 1024)).toString().replace(/\r?\n$/, "");
-  if (text !== "") return text;
-  throw new Error(`${shownName(file)} contains no passphrase.`);
+  const text = await secretText(file, environment);
+  const passphrase = file === undefined ? text : text?.replace(/\r?\n$/, "");
+  if (passphrase !== "") return passphrase;
+  throw new Error(`${shownName(String(file))} contains no passphrase.`);
 }

@@ -1,8 +1,10 @@
 import { readArguments, usageError } from "../../read-arguments.ts";
-import { type CommonArguments, commonArguments, commonOptions } from "../arguments.ts";
+import { type CommonArguments, commonArguments, commonHelp, commonOptions } from "../arguments.ts";
 import { isField, type Mapping } from "./read-users.ts";
 
 const name = "npm run import-users";
+const parallel = "2";
+
 const command = {
   name,
   help: `Imports users of another server into Core, with passwords or hashes of them, attributes and OTP keys.
@@ -13,16 +15,7 @@ Usage: API_TOKEN=<token> npm run import-users -- --url URL [options] FILE ...
   --url URL             address of the Core API, such as https://core.example.com/core
   --map FIELD=COLUMN    column of a field, if it has another name; can be repeated. The fields are username, password,
                         password_hash, otpkeys (prefixes, separated by blanks), enabled and attributes.<key>
-  --report FILE         write the result of each line, as CSV
-  --dry-run             read and check the files; send nothing
-  --token-file FILE     file with the bearer token; - for standard input. By default it is read from API_TOKEN
-  --batch N             users in one call, 1 to 100; 100 by default
-  --parallel N          calls at a time, 1 to 32; 2 by default
-  --timeout SECONDS     time limit of one call; 30 by default
-  --help                show this text
-
-The exit code is 0 if every line is imported, 1 if some are not, 2 if nothing was tried, 3 if the import stopped before
-the end, 130 if it was interrupted. More in docs/import.md.`,
+${commonHelp("users", parallel)}`,
   options: { ...commonOptions, map: { type: "string", multiple: true } },
   allowPositionals: true,
 } as const;
@@ -42,5 +35,5 @@ export function userImportArguments(args: readonly string[]): UserImportArgument
     if (!isField(field)) throw usageError(name, `--map ${text}: ${field === "" ? "FIELD=COLUMN" : field} is no field.`);
     return [field, column] as const;
   });
-  return { ...commonArguments(name, values, positionals, { parallel: "2" }), mapping: new Map(pairs) };
+  return { ...commonArguments(name, values, positionals, { parallel }), mapping: new Map(pairs) };
 }
