@@ -17,7 +17,7 @@ import { instant, minutes, seconds } from "../../lib/platform/time.ts";
 import { installFunctionsCore } from "../../local/host/functions-core.ts";
 import { type LocalHost, startHost } from "../../local/host/host.ts";
 import { startAic } from "../../local/peers/aic/aic.ts";
-import { audience, closePeers, peerSettings, startPeers } from "../../local/peers/all.ts";
+import { closePeers, peerSettings, startPeers } from "../../local/peers/all.ts";
 import { startDelivery } from "../../local/peers/delivery/delivery.ts";
 import { startEntra } from "../../local/peers/entra/entra.ts";
 import { startPingOne } from "../../local/peers/pingone/pingone.ts";
@@ -153,20 +153,15 @@ afterAll(async () => {
   vi.useRealTimers();
 });
 
-interface Sent {
-  readonly body?: object;
-  readonly token?: string;
-}
-
-/** Calls the host. Without a token: the API's first static one. */
-async function call(route: string, { body, token }: Sent = {}) {
+/** Calls the host with a static token of the API. */
+async function call(route: string, { body }: { readonly body?: object } = {}) {
   const [method = "", path = ""] = route.split(" ");
   const tokens = localTokens(system.vault);
-  const own = path.startsWith("/core") ? tokens.core : tokens.connector;
+  const token = path.startsWith("/core") ? tokens.core : tokens.connector;
   const response = await fetch(host.url + path, {
     method,
     headers: {
-      authorization: `Bearer ${token ?? own}`,
+      authorization: `Bearer ${token}`,
       "x-functions-key": host.masterKey,
       ...(body && { "content-type": "application/json" }),
     },
@@ -313,58 +308,6 @@ describe("a new version of a peer's secret is taken without a restart when the o
     expect(await works()).toBe(false);
     advance(maxAge);
     expect(await works()).toBe(true);
-  });
-});
-
-test("an access token serves on while the secret that it was given for is replaced at the provider", async () => {
-  const { works } = atIdp("entra");
-  expect(await works()).toBe(true);
-  system.vault.set("idp-entra-client-secret", renewSecret("entra"));
-  expect(await isFine("IdP entra", { idp_id: "entra", user_id: newUser() })).toBe(true);
-  advance(maxAge);
-  expect(await works()).toBe(true);
-});
-
-describe("tokens of callers", () => {
-  test.each([
-    ["core", "Core.Admin", "GET /core/users"],
-    ["connector", "Connector.Call", "GET /v2/status"],
-  ])(
-    "static ones of %s: the new one is taken at once, the old one until it is revoked and the hosts have read that",
-    async (api, role, route) => {
-      const path = api === "core" ? "/core/api-tokens" : "/api-tokens";
-      const admin = await system.peers.issuer.mint({ audience, roles: [role] });
-      const create = async (name: string) => {
-        const { status, body } = await call(`POST ${path}`, { token: admin, body: { name } });
-        expect(status).toBe(201);
-        return body as { id: string; token: string };
-      };
-      const old = await create("old");
-      expect((await call(route, { token: old.token })).status).toBe(200);
-      // An unknown token forces one read a minute.
-      advance(minutes(1));
-      const next = await create("next");
-      for (const { token } of [old, next]) expect((await call(route, { token })).status).toBe(200);
-      expect((await call(`POST ${path}/${old.id}/delete`, { token: admin })).status).toBe(204);
-      expect((await call(route, { token: old.token })).status).toBe(200);
-      advance(maxAge);
-      expect((await call(route, { token: old.token })).status).toBe(401);
-      expect((await call(route, { token: next.token })).status).toBe(200);
-    },
-  );
-
-  test("of the tenant: one that is signed with a new key is taken, and those of the old key as long as the tenant publishes it", async () => {
-    const { issuer } = system.peers;
-    const sign = () => issuer.mint({ audience, roles: ["Core.Admin"] });
-    const before = await sign();
-    expect((await call("GET /core/users", { token: before })).status).toBe(200);
-    await issuer.rotate();
-    advance(minutes(1));
-    for (const token of [await sign(), before]) expect((await call("GET /core/users", { token })).status).toBe(200);
-    await issuer.rotate();
-    advance(minutes(11));
-    expect((await call("GET /core/users", { token: await sign() })).status).toBe(200);
-    expect((await call("GET /core/users", { token: before })).status).toBe(401);
   });
 });
 

@@ -205,14 +205,7 @@ export function safeParse<T extends z.ZodType>(schema: T, value: unknown): z.Zod
   try {
     return schema.safeParse(value);
   } catch (error) {
-    if (!hasObjectAsLength(value)) throw error;
+    if (!(error instanceof TypeError && error.message.endsWith("object to primitive value"))) throw error;
     throw new Fault("invalid", "The request must not have an object in the place of a text or list.");
   }
 }
-
-const hasObjectAsLength = (value: unknown): boolean =>
-  typeof value === "object" &&
-  value !== null &&
-  Object.entries(value).some(
-    ([name, member]) => (name === "length" && typeof member === "object") || hasObjectAsLength(member),
-  );

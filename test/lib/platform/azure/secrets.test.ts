@@ -6,7 +6,6 @@ import { localCredential } from "../../../../lib/platform/azure/services.ts";
 import { createSealer } from "../../../../lib/platform/crypto.ts";
 import { createLog } from "../../../../lib/platform/log.ts";
 import { instant, minutes, seconds } from "../../../../lib/platform/time.ts";
-import { startPeer } from "../../../../local/peers/peer.ts";
 import { startVault, type Vault } from "../../../../local/peers/vault/vault.ts";
 
 let vault: Vault;
@@ -22,7 +21,7 @@ const options = {
   now: () => instant(clock),
   log: createLog((_, line) => lines.push(line)),
 };
-const open = (timeoutMs = 20_000) => openSecrets({ endpoint: vault.url, credential: localCredential, timeoutMs });
+const open = () => openSecrets({ endpoint: vault.url, credential: localCredential, timeoutMs: 20_000 });
 const reads = () => vault.count("GET", new RegExp(`^/secrets/${name}(/|$)`));
 
 beforeAll(async () => {
@@ -76,18 +75,6 @@ describe("the vault", () => {
     expect(vault.get(name)).toBe("one");
   });
 
-  test("that is throttling is unavailable with the pause that it asks for", async () => {
-    vault.fail({ kind: "throttle", retryAfter: 60, path: name });
-    await expect(secrets.get(name)).rejects.toMatchObject({ kind: "unavailable", retryAfterSeconds: 60 });
-    expect(reads()).toBe(1);
-  });
-
-  test("is asked a bounded number of times, then unavailable", async () => {
-    vault.fail({ kind: "refuse", times: 9, path: name });
-    await expect(secrets.get(name)).rejects.toMatchObject({ kind: "unavailable" });
-    expect(reads()).toBe(4);
-  });
-
   test("that throttles once without naming a pause is asked again", async () => {
     vault.set(name, "one");
     vault.fail({ kind: "refuse", status: 429, body: { error: { code: "Throttled" } }, times: 1, path: name });
@@ -109,22 +96,6 @@ describe("the vault", () => {
   test("that gives a secret without a value is unavailable", async () => {
     vault.fail({ kind: "refuse", status: 200, body: { id: `https://127.0.0.1/secrets/${name}/1` }, path: name });
     await expect(secrets.get(name)).rejects.toMatchObject({ kind: "unavailable" });
-  });
-
-  test("that breaks off is unavailable, and what it said gets nowhere", async () => {
-    const headers = { "content-type": "application/json" };
-    const broken = await startPeer("broken", { handle: () => ({ status: 200, headers, body: '{"value":"hush' }) });
-    const error = await openSecrets({ endpoint: broken.url, credential: localCredential, timeoutMs: 20_000 })
-      .get(name)
-      .catch((reason: Error) => reason);
-    await broken.close();
-    expect(error).toMatchObject({ kind: "unavailable" });
-    expect(`${(error as Error).stack} ${(error as Error).cause}`).not.toContain("hush");
-  });
-
-  test("that does not answer is unavailable when the call's time is over", async () => {
-    vault.fail({ kind: "hang", path: name });
-    await expect(open(500).get(name)).rejects.toMatchObject({ kind: "unavailable" });
   });
 
   test("is never spoken to without TLS, this machine excepted", () => {

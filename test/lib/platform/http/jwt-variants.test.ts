@@ -1,5 +1,5 @@
 import { createHmac } from "node:crypto";
-import { CompactEncrypt, CompactSign, exportJWK, generateKeyPair, SignJWT } from "jose";
+import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Fault } from "../../../../lib/platform/fault.ts";
 import { createBearerCheck } from "../../../../lib/platform/http/bearer.ts";
@@ -90,7 +90,6 @@ describe("a JWT", () => {
       [200, undefined, admin],
     ],
     ["with two audiences, one of them ours", () => signed({ aud: ["api://other", audience] }), [200, undefined, admin]],
-    ["with two audiences, none of them ours", () => signed({ aud: ["a", "b"] }), [401, "wrong_audience", named]],
     ["with another audience", () => signed({ aud: "api://other" }), [401, "wrong_audience", named]],
     ["without an audience", () => signed({ aud: undefined }), [401, "wrong_audience", unnamed]],
     ["without roles and scopes", () => signed({ roles: undefined }), [403, "no_role", named]],
@@ -112,18 +111,9 @@ describe("a JWT", () => {
     ["with an azp too long to log", () => signed({ azp: "a".repeat(257) }), [401, "no_application", unnamed]],
     ["that has expired", () => signed({ exp: inSeconds(-1) }), [401, "expired", named]],
     ["that never expires", () => signed({ exp: undefined }), [401, "expired", unnamed]],
-    ["whose expiry is a text", () => signed({ exp: "tomorrow" }), [401, "expired", unnamed]],
     ["that is not valid yet", () => signed({ nbf: inSeconds(600) }), [401, "not_yet_valid", named]],
-    ["of another tenant, version 1", () => signed({ iss: v1Issuer("other") }), [401, "wrong_issuer", unnamed]],
     ["of another tenant, version 2", () => signed({ iss: v2Issuer("other") }), [401, "wrong_issuer", unnamed]],
-    [
-      "of the issuer's name without its slash",
-      () => signed({ iss: v1Issuer("tenant").slice(0, -1) }),
-      [401, "wrong_issuer", unnamed],
-    ],
-    ["without an issuer", () => signed({ iss: undefined }), [401, "wrong_issuer", unnamed]],
     ["with an unknown kid", () => signed({}, { kid: "other" }), [401, "unknown_key", unnamed]],
-    ["with a kid that is a path", () => signed({}, { kid: "../../k" }), [401, "unknown_key", unnamed]],
     ["without a signature (alg none)", () => compact({ alg: "none" }, () => ""), [401, "wrong_algorithm", unnamed]],
     [
       "signed by HS256 with the public key as the secret",
@@ -147,45 +137,11 @@ describe("a JWT", () => {
       [401, "bad_signature", unnamed],
     ],
     [
-      "with its own key in the header",
-      async () => {
-        const own = await generateKeyPair("RS256", { extractable: true });
-        const jwk = await exportJWK(own.publicKey);
-        return new SignJWT(claims() as never).setProtectedHeader({ ...header, jwk }).sign(own.privateKey);
-      },
-      [401, "bad_signature", unnamed],
-    ],
-    [
       "with a critical extension",
       () => compact({ ...header, crit: ["exp"], exp: 1 }, () => "c2ln"),
       [401, "unsupported", unnamed],
     ],
-    [
-      "with an empty list of critical extensions",
-      () => compact({ ...header, crit: [] }, () => "c2ln"),
-      [401, "malformed", unnamed],
-    ],
-    [
-      "nested in another one",
-      async () =>
-        new CompactSign(Buffer.from(await signed())).setProtectedHeader({ ...header, cty: "JWT" }).sign(signingKey),
-      [401, "malformed", unnamed],
-    ],
-    [
-      "that is encrypted",
-      async () =>
-        new CompactEncrypt(Buffer.from(await signed()))
-          .setProtectedHeader({ alg: "dir", enc: "A256GCM" })
-          .encrypt(new Uint8Array(32)),
-      [401, "malformed", unnamed],
-    ],
-    [
-      "whose payload is a list",
-      () => compact(header, () => "").replace(/\..*/, `.${part([])}.c2ln`),
-      [401, "bad_signature", unnamed],
-    ],
     ["of which only dots are left", () => "..", [401, "malformed", unnamed]],
-    ["with four parts", async () => `${await signed()}.x`, [401, "malformed", unnamed]],
     ["that is longer than is parsed", () => signed({ groups: "g".repeat(16_384) }), [401, "too_long", unnamed]],
     ["as long as Entra makes them", () => signed({ groups: "g".repeat(8_192) }), [200, undefined, admin]],
   ])("%s", async (_, token, expected) => {
