@@ -36,7 +36,7 @@ const steps = {
 /** What the tasks without options do; the other tasks have a help of their own. */
 const helpOfTask = {
   openapi:
-    "Writes the OpenAPI documents in docs/openapi/ from the endpoints, and docs/asyncapi.json from the schemas of events. With --http: the calls of each API for the REST client of an editor in .local/http, for the system that runs.",
+    "Writes the OpenAPI documents in docs/openapi/ from the endpoints, and docs/asyncapi.json from the schemas of events.",
   settings: "Writes docs/settings.md, local.settings.sample.json and the lists of settings in infra/.",
   audit:
     "Looks for known vulnerabilities and unusual licences of deployed packages. The exit code is 0 for none, 1 for a finding,\n2 if the registry gives no audit report.",
@@ -50,7 +50,7 @@ if (step === undefined) {
   process.exit(2);
 }
 const help = helpOfTask[task];
-if (help !== undefined && rest.length > 0 && `${task} ${rest}` !== "openapi --http") {
+if (help !== undefined && rest.length > 0) {
   const isHelp = ["--help", "-h"].includes(rest[0] ?? "");
   if (isHelp) console.log(`${help}\n\nUsage: npm run ${task}`);
   else console.error(`npm run ${task} has no options and no arguments. For help: npm run ${task} -- --help`);
