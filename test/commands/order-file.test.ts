@@ -75,7 +75,7 @@ describe("orders from a file", () => {
     expect(first.code, first.out).toBe(0);
     // What the identity providers warn of is told once, not for each line.
     expect(first.out).toMatch(
-      /:2 and 2 more: warning: credentials \(1\) user_id can only get a model .*\n3 orders: 3 ordered\n$/,
+      /:2 and 2 more: warning: credentials \(1\) user_id is in a tenant that takes only models .*\n3 orders: 3 ordered\n$/,
     );
     expect((await shipments()) - before).toBe(3);
     const rows = reportOf(file);

@@ -143,7 +143,10 @@ export function policyProblems(policy: Policy): readonly UserProblem[] {
       refusal("no_key_allowed", `cannot get a security key: allow device-bound passkeys and the key's AAGUID ${where}`),
     ...usable.map(restriction),
     hasAttestation &&
-      warning("attestation_enforced", "can only get a model that is in the FIDO Metadata Service: check your model"),
+      warning(
+        "attestation_enforced",
+        "is in a tenant that takes only models of the FIDO Metadata Service: check your model",
+      ),
     !isForAll && warning("groups_only", `must be in a group that may have passkeys: see Enable and target ${where}`),
   ];
   return found.filter(problem => problem !== false);
@@ -165,8 +168,9 @@ function allowsSomeKey({ passkeyTypes, keyRestrictions: rule }: Profile): boolea
 
 function restriction({ keyRestrictions: rule }: Profile): UserProblem | false {
   if (rule?.isEnforced !== true || !rule.aaGuids?.length) return false;
-  const only = rule.enforcementType === "allow" ? "can only get" : "cannot get";
+  const takes = rule.enforcementType === "allow" ? "takes only" : "does not take";
   const more = rule.aaGuids.length > maxListed ? ` and ${rule.aaGuids.length - maxListed} more` : "";
   const list = rule.aaGuids.slice(0, maxListed).join(", ") + more;
-  return warning("key_restrictions", `${only} security keys of the AAGUIDs ${list}: compare that of your model`);
+  const message = `is in a tenant that ${takes} keys of the AAGUIDs ${list}: compare that of your model`;
+  return warning("key_restrictions", message);
 }

@@ -64,7 +64,8 @@ describe("a dry run", () => {
     expect(result).toEqual([
       {
         path: first,
-        reason: "can only get a model that is in the FIDO Metadata Service: check your model (identity provider entra)",
+        reason:
+          "is in a tenant that takes only models of the FIDO Metadata Service: check your model (identity provider entra)",
         code: "attestation_enforced",
       },
     ]);

@@ -79,7 +79,9 @@ describe("a tenant's passkey policy", () => {
   test("names the models that it allows, and a long list in part", () => {
     const messageOf = (...aaGuids: string[]) =>
       policyProblems(passkeyPolicy.parse({ ...open, keyRestrictions: rule("allow", ...aaGuids) }))[0]?.message;
-    expect(messageOf(aaguid)).toBe(`can only get security keys of the AAGUIDs ${aaguid}: compare that of your model`);
+    expect(messageOf(aaguid)).toBe(
+      `is in a tenant that takes only keys of the AAGUIDs ${aaguid}: compare that of your model`,
+    );
     const many = Array.from({ length: 12 }, (_, n) => `00000000-0000-4000-8000-${String(n).padStart(12, "0")}`);
     expect(messageOf(...many)).toMatch(/000000000009 and 2 more: compare/);
   });
