@@ -56,7 +56,7 @@ export function connectDelivery({ token, baseUrl, signJwksUrl, transportJwksUrl,
       const created = await operate(undefined, ({ send }) =>
         orFailure(send({ ...request, body: shipmentBody(order), response: createdShipment })),
       );
-      if (created instanceof PeerFailure) throw created;
+      if (created instanceof PeerFailure) throw isOfGateway(created) ? created.as("unanswered") : created;
       return { shipmentId: created.shipment_id };
     },
 
@@ -118,6 +118,10 @@ export function connectDelivery({ token, baseUrl, signJwksUrl, transportJwksUrl,
     signingKey: signingKeys.find,
   };
 }
+
+/** Whether a refusal is not in the service's own form: a gateway may answer for a service that has taken the order. */
+const isOfGateway = ({ code, status = 0 }: PeerFailure): boolean =>
+  code === undefined && [400, 409, 422].includes(status);
 
 /** Returns a shipment without the responses of its security keys, which would use up memory in a long list. */
 const withoutResponses = ({ items, ...shipment }: DeliveryShipment): DeliveryShipment => ({

@@ -111,7 +111,7 @@ describe("a replacement with revoke now", () => {
   test("changes nothing if the order is refused", async () => {
     const { connector, old, users } = await active();
     const before = await connector.load(old);
-    peers.delivery.fail({ kind: "refuse", status: 400, method: "POST" });
+    peers.delivery.fail({ kind: "refuse", status: 400, method: "POST", body: { code: "blocked", message: "No." } });
     await refusalOf(connector.order(instead(old, [users])));
     connector.advance(hours(1));
     await connector.runJobs();

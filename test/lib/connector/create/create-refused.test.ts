@@ -124,7 +124,7 @@ describe("a create that the delivery service answers no", () => {
         },
       }),
     });
-    peers.delivery.fail({ kind: "refuse", method: "POST", status: 400 });
+    peers.delivery.fail({ kind: "refuse", method: "POST", status: 400, body: { code: "blocked", message: "No." } });
     expect(await refusalOf(connector.order())).toMatchObject({ status: 400 });
     const [{ requestId } = { requestId: "" }] = await connector.queue("reconcile");
     const event = { credentialRequestId: requestId, error: { message: "storage is away" } };

@@ -40,8 +40,8 @@ describe("a create whose delivery call is not answered", () => {
   // jobs/failures/create.test.ts has the time-outs, lost connections, errors and unreadable answers.
   test.each<[string, FaultRule]>([
     ["answers without an id", { kind: "nonsense", status: 201, body: { shipment: "?" } }],
-    ["answers with an id that can be none", { kind: "nonsense", body: { shipment_id: "../x" } }],
-    ["answers 408, as a gateway does that waits too long for it", { kind: "refuse", status: 408 }],
+    ["answers 400 in the form of a gateway", { kind: "nonsense", status: 400 }],
+    ["answers 409 in the form of a gateway", { kind: "refuse", status: 409 }],
   ])("because it %s: 500 that names the request, which stays received and is ordered once", async (_, fault) => {
     const connector = await testConnector(peers);
     peers.delivery.fail({ ...fault, method: "POST" });

@@ -64,7 +64,7 @@ describe("clean-up", () => {
 
   test("deletes failed ones, too", async () => {
     const connector = await testConnector(peers);
-    peers.delivery.fail({ kind: "refuse", method: "POST", status: 400 });
+    peers.delivery.fail({ kind: "refuse", method: "POST", status: 400, body: { code: "blocked", message: "No." } });
     await expect(connector.order()).rejects.toThrow();
     const [{ requestId } = { requestId: "" }] = await connector.queue("clean");
     connector.advance(days(1));

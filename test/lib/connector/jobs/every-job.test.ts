@@ -109,7 +109,7 @@ const work: Record<string, Work> = {
   "a compensation": {
     queue: "reconcile",
     arrange: async connector => {
-      peers.delivery.fail({ kind: "refuse", status: 400, method: "POST" });
+      peers.delivery.fail({ kind: "refuse", status: 400, method: "POST", body: { code: "blocked", message: "No." } });
       peers.rfpr.fail({ kind: "drop", method: "DELETE", times: 3 });
       await refusalOf(connector.order(mixedBody()));
       peers.rfpr.clearFaults();

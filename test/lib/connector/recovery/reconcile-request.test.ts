@@ -171,7 +171,13 @@ describe("compensations at an IdP that does not answer", () => {
         compensateUnanswered: async () => {},
       })),
     });
-    peers.delivery.fail({ kind: "refuse", status: 400, method: "POST", times: 5 });
+    peers.delivery.fail({
+      kind: "refuse",
+      status: 400,
+      method: "POST",
+      times: 5,
+      body: { code: "blocked", message: "No." },
+    });
     for (let order = 0; order < 5; order++) await refusalOf(connector.order(withoutPins(orderBody())));
     connector.advance(minutes(5));
     calls.length = 0;
@@ -245,7 +251,7 @@ describe("compensations that take long", () => {
         compensateUnanswered: async () => {},
       })),
     });
-    peers.delivery.fail({ kind: "refuse", status: 400, method: "POST" });
+    peers.delivery.fail({ kind: "refuse", status: 400, method: "POST", body: { code: "blocked", message: "No." } });
     await refusalOf(connector.order(withoutPins(orderBody([1, 1, 1, 1, 1, 1, 1, 1]))));
     await expect.poll(() => refusedCalls).toBe(8);
     connector.advance(minutes(5));

@@ -89,7 +89,13 @@ describe("what an IdP needs to continue with a credential", () => {
 
   test("is passed to compensate, by the create that is aborted and by the job after it", async () => {
     const { connector, given, back } = await watched();
-    peers.delivery.fail({ kind: "refuse", method: "POST", status: 400, path: "shipments$" });
+    peers.delivery.fail({
+      kind: "refuse",
+      method: "POST",
+      status: 400,
+      path: "shipments$",
+      body: { code: "blocked", message: "No." },
+    });
     await refusalOf(connector.order(orderBody([2])));
     expect(back.toSorted()).toEqual(["live-0", "live-1"]);
 
