@@ -1,5 +1,6 @@
 import { readAuthSettings } from "../../functions/auth/start/read-auth-settings.ts";
-import { readAllConnectorSettings } from "../../functions/connector/start/read-all-connector-settings.ts";
+import { type ConnectorStart, readConnectorSettings } from "../../functions/connector/start/read-settings.ts";
+import { readIdpFile } from "../../lib/connector/idp/idp-file.ts";
 import { enabledApis } from "../../lib/platform/settings/api-paths.ts";
 import { type DeploymentSettings, deploymentSettings } from "../../lib/platform/settings/deployment-settings.ts";
 import { combineReads, type Environment, readSettings } from "../../lib/platform/settings/read-settings.ts";
@@ -9,7 +10,7 @@ interface Settings {
   /** Present if this deployment serves the Core API or the Client API. */
   readonly auth?: ReturnType<typeof readAuthSettings>;
   /** Present if this deployment serves the connector. */
-  readonly connector?: ReturnType<typeof readAllConnectorSettings>;
+  readonly connector?: ConnectorStart;
 }
 
 /**
@@ -22,7 +23,7 @@ export function readAllSettings(environment: Environment): Settings {
   const [deployment, auth, connector] = combineReads(
     () => readSettings(deploymentSettings, environment),
     () => (servesAuth ? readAuthSettings(environment) : undefined),
-    () => (apis.includes("connector") ? readAllConnectorSettings(environment) : undefined),
+    () => (apis.includes("connector") ? readConnectorSettings(environment, readIdpFile) : undefined),
   );
   return { deployment, ...(auth && { auth }), ...(connector && { connector }) };
 }

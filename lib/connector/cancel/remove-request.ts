@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from "node:util";
-import { omitUndefined } from "../../platform/collections.ts";
+import { pick } from "../../platform/collections.ts";
 import { conflict, retryOnConflict } from "../../platform/stored.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { Credential, Revocation } from "../model/credential.ts";
 import { answerOfErased, answerOfRemoved } from "../model/idempotency.ts";
 import type { LoadedRequest, RequestValues } from "../model/loaded-request.ts";
-import type { CredentialRequest, Shipment } from "../model/request.ts";
+import type { CredentialRequest } from "../model/request.ts";
 import type { RequestList } from "../model/request-lists.ts";
 import type { SecurityKey } from "../model/security-key.ts";
 import { removeAuthenticators } from "../recovery/compensate.ts";
@@ -71,49 +71,34 @@ const nobody = { email: "", firstName: "", lastName: "", company: "", telephone:
  * the IdP needs. It names what is kept, so that a column that is added to a request is not kept by mistake.
  */
 function archived({ request, keys }: RequestValues): RequestValues {
-  const { id, origin, state, createdAt, terminalAt = createdAt, delivery, eventCount } = request;
-  const shipment = delivery?.shipment;
+  const { createdAt, terminalAt = createdAt } = request;
+  const shipment = request.delivery?.shipment;
   return {
     request: {
-      id,
-      origin,
-      state,
-      createdAt,
+      // The events themselves are removed. Those of a later revocation have the next positions.
+      ...pick(request, "id", "origin", "state", "createdAt", "eventCount"),
       terminalAt,
       isArchived: true,
       recipient: nobody,
       emailsTo: [],
-      // The events themselves are removed. Those of a later revocation have the next positions.
-      ...(eventCount !== undefined && { eventCount }),
-      ...(shipment && { delivery: { shipment: archivedShipment(shipment) } }),
+      ...(shipment && { delivery: { shipment: pick(shipment, "id", "tentative", "stateId", "shippedAt", "endedAt") } }),
       due: { queue: "register", at: terminalAt },
       attempts: 0,
     },
-    keys: keys.map(archivedKey),
+    keys: keys.map(key => ({
+      ...pick(key, "id", "provisioning", "customizationId", "productId", "inventoryProductId", "state"),
+      ...pick(key, "serial", "firmware", "replacedBy"),
+      credentials: key.credentials.map(archivedCredential),
+      mail: { state: "none", number: 0 },
+    })),
   };
 }
 
-const archivedShipment = ({ id, tentative, stateId, shippedAt, endedAt }: Shipment): Shipment =>
-  omitUndefined({ id, tentative, stateId, shippedAt, endedAt });
-
-const archivedKey = (key: SecurityKey): SecurityKey => {
-  const { id, provisioning, customizationId, productId, inventoryProductId, state, serial, firmware, replacedBy } = key;
-  return {
-    ...omitUndefined({ id, provisioning, customizationId, productId, inventoryProductId, state, serial, firmware }),
-    ...omitUndefined({ replacedBy }),
-    credentials: key.credentials.map(archivedCredential),
-    mail: { state: "none", number: 0 },
-  };
-};
-
-const archivedCredential = (credential: Credential): Credential => {
-  const { idpId, relyingPartyId, userId, state, aaguid, credentialId, activatedAt, revocation } = credential;
-  const { idpState, registrationId, mayBeRegistered } = credential;
-  return omitUndefined({
-    ...{ idpId, relyingPartyId, userId, state, aaguid, credentialId, activatedAt },
-    ...{ idpState, registrationId, mayBeRegistered, revocation: revocation && archivedRevocation(revocation) },
-  });
-};
+const archivedCredential = (credential: Credential): Credential => ({
+  ...pick(credential, "idpId", "relyingPartyId", "userId", "state", "aaguid", "credentialId", "activatedAt"),
+  ...pick(credential, "idpState", "registrationId", "mayBeRegistered"),
+  ...(credential.revocation && { revocation: archivedRevocation(credential.revocation) }),
+});
 
 /** Without the caller, and without the message of the IdP, which may name a person. */
 const archivedRevocation = ({ requestedBy: _, retry, ...revocation }: Revocation): Revocation => {

@@ -52,9 +52,16 @@ export function connectEventSink({ number, url, types, secrets, ...rest }: SinkO
           });
         const headers = { "content-type": eventContentType, ...signature };
         const request = { operation: "send event", method: "POST", url, headers, body, signal } as const;
-        await callPeer(access, { ...request, response: z.unknown() });
+        await callPeer(access, { ...request, response: z.unknown() }).catch(withoutAddress);
       }),
   };
+}
+
+/** Handles the failure of a call: that of a redirect names the addresses. */
+function withoutAddress(error: unknown): never {
+  const { status = 0 } = error instanceof PeerFailure ? error : {};
+  if (!(error instanceof PeerFailure) || status < 300 || status > 399) throw error;
+  throw error.as(error.kind, { detail: "It redirects to another address, which is not followed.", cause: undefined });
 }
 
 /** Returns why a call to a sink failed, for people: never its address, which the errors of the system quote. */

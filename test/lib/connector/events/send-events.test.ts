@@ -189,6 +189,16 @@ describe("a sink that misbehaves", () => {
     expect(idsAt(one)).toEqual(idsAt(two));
   });
 
+  test("and redirects is not named by its address in reads and in the log", async () => {
+    const connector = await connectorWith(peers, [one]);
+    const { requestId } = await orderWithoutPin(connector);
+    one.fail({ kind: "refuse", status: 302 });
+    await send(connector);
+    const [event] = readEvents(await connector.context.events.load(requestId));
+    expect(event?.deliveries).toMatchObject([{ error_message: expect.stringContaining("redirects to another") }]);
+    expect(JSON.stringify([event, connector.events("event_not_sent")])).not.toContain(new URL(one.url).host);
+  });
+
   test("by an answer that is lost gets the event twice, with the same id", async () => {
     const connector = await connectorWith(peers, [one]);
     await orderWithoutPin(connector);
