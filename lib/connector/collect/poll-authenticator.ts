@@ -21,7 +21,7 @@ export async function pollAuthenticator(work: KeyWork): Promise<KeyChange | unde
   const { request } = work.loaded;
   const isTooLate = isTooLateFor(key, request, run);
   const call = { peer: preRegistrationApi, timeLimitMs: run.intervals.enrollmentCallMs, kind: "poll" } as const;
-  const get = async () => requireRfpr(run).get(enrollmentId(request.id, key.id));
+  const get = async () => complete(await requireRfpr(run).get(enrollmentId(request.id, key.id)), key);
   const enrollment = isTooLate ? undefined : await work.call(call, get);
   if (enrollment === notCalled) return undefined;
   if (enrollment instanceof PeerFailure) return afterFailure(key.id, enrollment, run);
@@ -65,6 +65,17 @@ function withMissingEnded(key: SecurityKey, { responses, message }: Enrollment, 
   const isMissing = ({ state }: Credential, index: number) =>
     state === "processing" && (responses.credentials[index] ?? "") === "";
   return endCredentials(key, isMissing, { event: "not_enrolled", reason }, now);
+}
+
+/**
+ * Returns an enrollment. Throws PeerFailure if it is completed without an element for each credential, which ends none:
+ * only an element `null` says that its credential was not made.
+ */
+function complete(enrollment: Enrollment, { credentials }: SecurityKey): Enrollment {
+  const { length } = enrollment.responses.credentials;
+  if (enrollment.state !== "completed" || length === credentials.length) return enrollment;
+  const detail = `It has ${length} responses for ${credentials.length} credentials.`;
+  throw new PeerFailure(preRegistrationApi, "get authenticator", "unanswered", { detail });
 }
 
 /** Returns the change after a poll that failed. */

@@ -106,11 +106,11 @@ const authenticatorResponse = (id: string) =>
       serial_number: someText,
       firmware_version: someText,
       pin_response: someText,
-      /** Blank for a credential that could not be created. */
+      /** `null` for a credential that could not be created. */
       credential_responses: z
-        .array(z.string().catch(""))
+        .array(z.string().nullable())
         .nullish()
-        .transform(responses => responses ?? []),
+        .transform(responses => responses?.map(response => response ?? "") ?? []),
       error_message: someText,
     })
     .transform(body => ({

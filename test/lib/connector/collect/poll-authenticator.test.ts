@@ -274,6 +274,33 @@ describe("a pre-registration API that fails while it is polled", () => {
     expect(await states()).toEqual(["complete"]);
   });
 
+  test.each<[string, (responses: readonly string[]) => unknown]>([
+    ["none", () => undefined],
+    ["null", () => null],
+    ["an empty list", () => []],
+    ["one of two", responses => responses.slice(0, 1)],
+    ["one too many", responses => [...responses, null]],
+    ["objects", responses => responses.map(jwe => ({ jwe }))],
+  ])("because its completed enrollment has %s as responses: ends nothing, and is asked again", async (_, change) => {
+    let isWrong = true;
+    const { connector, requestId, states, credentials } = await waiting([authenticator(2)], {
+      fetch: async (url, init) => {
+        const response = await fetch(url, init);
+        if (!isWrong || init?.method !== "GET" || !String(url).includes("authenticator-requests")) return response;
+        const body = (await response.json()) as { readonly credential_responses: readonly string[] };
+        return Response.json({ ...body, credential_responses: change(body.credential_responses) });
+      },
+    });
+    await peers.rfpr.enroll(idAt(requestId));
+    await connector.runCredentials();
+    const error_message = expect.stringMatching(/^The enrollment could not be read: /);
+    expect(await credentials()).toMatchObject(Array(2).fill({ state: "processing", error_message }));
+    isWrong = false;
+    connector.advance(minutes(5));
+    await connector.runCredentials("timer");
+    expect(await states()).toEqual(["complete"]);
+  });
+
   test("by 502 with Retry-After: it is not asked again before that time, not even on demand", async () => {
     const failure = new PeerFailure("pre-registration API", "get", "unanswered", {
       status: 502,

@@ -235,7 +235,7 @@ describe("the pre-registration API", () => {
       serial_number: 4711,
       firmware_version: null,
       pin_response: "",
-      credential_responses: [null, 7, "a.b"],
+      credential_responses: [null, "", "a.b"],
       error_message: `Broken\r\n${"x".repeat(600)}`,
     };
     answer(body);
