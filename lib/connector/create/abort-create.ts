@@ -35,8 +35,9 @@ export async function abortCreate(
       // and knows that nothing was ordered.
       const { state, delivery } = current.request;
       if (state !== "received" || delivery?.shipment !== undefined) return undefined;
-      if (isCompensated) return failedRequest(current, reason, deps.now());
-      return { request: { ...withoutOrderIntent(current.request), errorMessage: reason }, keys };
+      const request = withoutOrderIntent(current.request);
+      if (isCompensated) return failedRequest({ ...current, request }, reason, deps);
+      return { request: { ...request, errorMessage: reason }, keys };
     };
     await saveChanges(loaded, aborted, deps);
   } catch (failure) {

@@ -6,12 +6,13 @@ import { neverConfirmedMessage } from "../model/idempotency.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import { postponeRequest, withPollDue } from "../model/next-due.ts";
 import { deliveryService } from "../model/peer-names.ts";
-import { hasProgressed, isOnSite } from "../model/security-key.ts";
+import type { CredentialRequest } from "../model/request.ts";
+import { isOnSite } from "../model/security-key.ts";
 import { startRequest } from "../model/states.ts";
 import { callLeased, leaseRequest } from "../runs/change-request.ts";
 import { isLeasedByAnother, notCalled, type Run } from "../runs/run.ts";
 import { compensateInTurn } from "./calls-in-turn.ts";
-import { endUnconfirmed, failedRequest } from "./fail-request.ts";
+import { endsWithRequest, failedRequest } from "./fail-request.ts";
 import { findByReference, findCandidates } from "./unknown-order.ts";
 
 /**
@@ -39,7 +40,7 @@ export async function reconcileRequest(loaded: LoadedRequest, run: Run): Promise
   }
   if (sentAt === undefined) {
     const leased = await leaseRequest(loaded, run);
-    if (leased !== undefined) await compensateAndFail(leased, run);
+    if (leased !== undefined) await compensateAndFail(leased, request.errorMessage ?? interrupted(request), run);
     return false;
   }
   const made = await callLeased(loaded, deliveryService, run, () => findByReference(request, sentAt, run));
@@ -48,20 +49,22 @@ export async function reconcileRequest(loaded: LoadedRequest, run: Run): Promise
   return false;
 }
 
-async function compensateAndFail(leased: LoadedRequest, run: Run): Promise<void> {
-  const request = leased.request;
-  const failure = await compensateInTurn(leased, leased.keys, run);
-  if (failure !== undefined) {
-    const message = request.errorMessage ?? "The completed steps of the request are being reverted.";
-    await reconcileLater(leased, message, run, failure.retryAfterSeconds);
-    return;
-  }
-  const interrupted =
-    request.shipment === undefined
-      ? "The request was interrupted before it was started."
-      : "The request was interrupted and never sent to the delivery service.";
-  await run.requests.save(leased, failedRequest(leased, request.errorMessage ?? interrupted, run.now()));
+/**
+ * Compensates a request that was never ordered, or whose shipment was never found, and ends it. After an order intent a
+ * shipment may exist, so nothing is compensated for its security keys.
+ */
+async function compensateAndFail(leased: LoadedRequest, reason: string, run: Run): Promise<void> {
+  const isOrdered = leased.request.delivery?.sentAt !== undefined;
+  const keys = leased.keys.filter(key => endsWithRequest(key) && (isOnSite(key) || !isOrdered));
+  const failure = await compensateInTurn(leased, keys, run);
+  if (failure !== undefined) await reconcileLater(leased, reason, run, failure.retryAfterSeconds);
+  else await run.requests.save(leased, failedRequest(leased, reason, run));
 }
+
+const interrupted = ({ shipment }: CredentialRequest): string =>
+  shipment === undefined
+    ? "The request was interrupted before it was started."
+    : "The request was interrupted and never sent to the delivery service.";
 
 /**
  * Look-ups before a request ends `failed` if the last one was not answered. By the timer, their back-off takes half a
@@ -98,20 +101,10 @@ async function judgeLookUp(
   const isKnown = failure === undefined || request.attempts >= leastLookUps;
   if (between(sentAt, now()) > intervals.reconcileForMs && isKnown && !isContested) {
     log.error("shipment_not_found", { candidates: candidates.length });
-    return failUnconfirmed(leased, run);
+    return compensateAndFail(leased, neverConfirmedMessage, run);
   }
   const isCrashed = errorMessage === undefined || errorMessage === orderingMessage;
   await reconcileLater(leased, isCrashed ? unconfirmedMessage : errorMessage, run, failure?.retryAfterSeconds);
-}
-
-/** Compensates a request whose shipment was never found, and ends it, but for authenticators with a response. */
-async function failUnconfirmed(leased: LoadedRequest, run: Run): Promise<void> {
-  // Authenticators without a response must not be enrolled. A shipment may exist, so nothing is compensated for its
-  // security keys.
-  const waiting = leased.keys.filter(key => isOnSite(key) && key.state === "processing" && !hasProgressed(key));
-  const failure = await compensateInTurn(leased, waiting, run);
-  if (failure === undefined) await endUnconfirmed(leased, neverConfirmedMessage, run);
-  else await reconcileLater(leased, neverConfirmedMessage, run, failure.retryAfterSeconds);
 }
 
 /**

@@ -4,8 +4,9 @@ import type { Fetch } from "../../../../lib/platform/call-peer.ts";
 import { PeerFailure } from "../../../../lib/platform/peer-failure.ts";
 import { between, days, hours, minutes, plus, seconds } from "../../../../lib/platform/time.ts";
 import { changedShipment, withIdps, withPort } from "../../../support/connector/changed-peers.ts";
+import { crashing } from "../../../support/connector/crashing.ts";
 import { unanswered } from "../../../support/connector/in-a-state.ts";
-import { authenticator, mixedBody } from "../../../support/connector/on-site.ts";
+import { authenticator, mixedBody, onSiteBody } from "../../../support/connector/on-site.ts";
 import {
   type ConnectorOptions,
   orderBody,
@@ -208,6 +209,24 @@ describe("compensations at an IdP that does not answer", () => {
     expect(await connector.runCredentials("timer")).toMatchObject({ deferred: 0 });
     expect(calls).toHaveLength(5);
   });
+});
+
+test("a create that crashed ends with the reason, also if its compensation failed before", async () => {
+  const connector = await testConnector(peers);
+  const dying = crashing("rfpr.put", "before", "all");
+  void connector
+    .anotherInstance(dying.options)
+    .order(onSiteBody())
+    .catch(() => undefined);
+  await dying.died;
+  const [{ requestId } = { requestId: "" }] = await connector.queue("reconcile");
+  peers.rfpr.fail({ kind: "refuse", method: "DELETE", status: 500, times: 3 });
+  const error_message = "The request was interrupted before it was started.";
+  for (const state of ["received", "failed"]) {
+    connector.advance(minutes(5));
+    await connector.runCredentials("timer");
+    expect(await connector.read(requestId)).toMatchObject({ state, error_message });
+  }
 });
 
 test("the delivery service can be called while authenticators are removed after a look-up without result", async () => {

@@ -1,8 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import type { ConnectorDeps } from "../../../../lib/connector/deps.ts";
-import type { Changes } from "../../../../lib/connector/model/loaded-request.ts";
-import { endUnconfirmed } from "../../../../lib/connector/recovery/fail-request.ts";
+import { failedRequest } from "../../../../lib/connector/recovery/fail-request.ts";
 import { days, hours, minutes } from "../../../../lib/platform/time.ts";
 import { unanswered } from "../../../support/connector/in-a-state.ts";
 import { authenticator, idAt, mixedBody } from "../../../support/connector/on-site.ts";
@@ -49,17 +47,9 @@ test("of an authenticator with a response for one credential the other credentia
     return { ...stored, credentials: [{ ...first, state: "activation_pending" }, ...others] } as const;
   });
   const request = { ...loaded.request, state: "received" as const };
-  let saved: Changes = {};
-  const requests: ConnectorDeps["requests"] = {
-    ...connector.context.requests,
-    save: async (unsaved, changes) => {
-      saved = changes;
-      return unsaved;
-    },
-  };
-  await endUnconfirmed({ ...loaded, request, keys }, "never", { ...connector.context, requests });
-  expect(saved.request?.state).toBe("started");
-  expect(saved.keys?.map(({ provisioning, state }) => [provisioning, state])).toEqual([["shipped", "failed"]]);
+  const saved = failedRequest({ ...loaded, request, keys }, "never", connector.context);
+  expect(saved.request.state).toBe("started");
+  expect(saved.keys.map(({ provisioning, state }) => [provisioning, state])).toEqual([["shipped", "failed"]]);
 });
 
 describe("a request whose order is never confirmed, with an authenticator that was enrolled meanwhile", () => {
