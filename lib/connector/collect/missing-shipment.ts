@@ -1,4 +1,4 @@
-import { type Instant, plus } from "../../platform/time.ts";
+import { plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import { withPurgeDue } from "../model/next-due.ts";
@@ -10,7 +10,6 @@ import { compensateInTurn } from "../recovery/calls-in-turn.ts";
 import { leaseRequest } from "../runs/change-request.ts";
 import { isLeasedByAnother, type Run } from "../runs/run.ts";
 import { pollLater, savePoll } from "./save-poll.ts";
-import { saveTracked } from "./track-shipment.ts";
 
 /**
  * Counts a 404 with the delivery service's own error object. After 3 of them over at least `shipmentMissingMs`, the
@@ -23,7 +22,11 @@ export async function countMissingShipment(loaded: LoadedRequest, run: Run): Pro
   const { now, log } = run;
   const request = loaded.request;
   if (isLeasedByAnother(request.lease, run)) return;
-  const delivery = withMissing(request.delivery, now());
+  const { missing } = request.delivery ?? {};
+  const delivery = {
+    ...request.delivery,
+    missing: { count: (missing?.count ?? 0) + 1, since: missing?.since ?? now() },
+  };
   const changes = { delivery, errorMessage: "The delivery service does not know the shipment." };
   if (!isGone(delivery, run)) return pollLater(loaded, changes, run);
 
@@ -42,24 +45,6 @@ export async function countMissingShipment(loaded: LoadedRequest, run: Run): Pro
   return savePoll(leased, ending, ended, run);
 }
 
-/** Returns the delivery with one more 404. */
-const withMissing = (delivery: Delivery | undefined, now: Instant): Delivery => ({
-  ...delivery,
-  missing: { count: (delivery?.missing?.count ?? 0) + 1, since: delivery?.missing?.since ?? now },
-});
-
 /** Whether enough 404s were counted, over enough time, for a shipment that was deleted. */
 const isGone = ({ missing }: Delivery, { now, intervals }: ConnectorDeps): boolean =>
   missing !== undefined && missing.count >= 3 && plus(missing.since, intervals.shipmentMissingMs) <= now();
-
-/**
- * Counts a 404 of a tracked shipment in the same way. It then is not tracked any more, and its delivery is `unknown`:
- * the service may remove a shipment some time after it was delivered.
- * @param isCounted whether the service has answered for other shipments
- */
-export function countMissingTracked(loaded: LoadedRequest, isCounted: boolean, deps: ConnectorDeps): Promise<void> {
-  const { delivery } = loaded.request;
-  if (!isCounted) return saveTracked(loaded, delivery, deps);
-  const counted = withMissing(delivery, deps.now());
-  return saveTracked(loaded, isGone(counted, deps) ? withDeliveryEnd(counted, deps.now()) : counted, deps);
-}

@@ -22,16 +22,13 @@ export async function trackShipment(loaded: LoadedRequest, run: Run): Promise<Po
   if (shipmentId === undefined || isLeasedByAnother(request.lease, run)) return "skipped";
   const answer = await callInTurn(deliveryService, run, () => delivery.getShipment(shipmentId));
   if (answer === notCalled) return "deferred";
-  // An answer ends the count of 404s in a row.
-  const { missing, ...rest } = request.delivery ?? {};
   if (!(answer instanceof PeerFailure)) {
-    const shipment = afterReport(rest.shipment ?? { id: shipmentId }, answer, now());
-    await saveTracked(loaded, { ...rest, shipment }, run);
+    const shipment = afterReport(request.delivery?.shipment ?? { id: shipmentId }, answer, now());
+    await saveTracked(loaded, { ...request.delivery, shipment }, run);
     return "answered";
   }
   log.warn("poll_failed", { shipmentId, error: answer });
   if (answer.kind === "unauthorized") return "unauthorized";
-  if (answer.kind === "missing") return "missing";
   await saveTracked(loaded, request.delivery, run, answer.retryAfterSeconds);
   return "failed";
 }
@@ -40,7 +37,7 @@ export async function trackShipment(loaded: LoadedRequest, run: Run): Promise<Po
  * Saves what is known of a tracked shipment, and when it is asked for next. After `trackForMs` tracking ends.
  * @param retryAfterSeconds seconds that the peer asked to wait
  */
-export async function saveTracked(
+async function saveTracked(
   loaded: LoadedRequest,
   delivery: Delivery | undefined,
   deps: ConnectorDeps,

@@ -1,5 +1,5 @@
 import { withLogFields } from "../../platform/log.ts";
-import { countMissingShipment, countMissingTracked } from "../collect/missing-shipment.ts";
+import { countMissingShipment } from "../collect/missing-shipment.ts";
 import { type PollResult, pollShipment } from "../collect/poll-shipment.ts";
 import { trackShipment } from "../collect/track-shipment.ts";
 import type { ConnectorDeps } from "../deps.ts";
@@ -38,32 +38,18 @@ export async function processShipments(mode: Run["mode"], deps: ConnectorDeps) {
     await deps.sendEventsAfterJob();
     return { ...polled, activated: 0, tracked: 0, deferred };
   }
-  if (others === "knows_others") deferred += await polls.countMissing(loaded => countMissingShipment(loaded, run));
+  if (others === "knows_others") deferred += await polls.countMissing();
   const keys = newKeyCounts();
   let deferredKeys = 0;
   await continueAfterPauses(run, async () => {
     deferredKeys = await processSecurityKeys("shipment_key", run, keys);
   });
-  const tracked = await trackShipments(run, answered > 0);
-  await deps.sendEventsAfterJob();
-  deferred += deferredKeys + tracked.deferred;
-  return { ...polled, activated: keys.activated, tracked: tracked.answered, deferred };
-}
-
-/**
- * Tracks the due shipments that no credential waits for, until their delivery has ended. It is last in a run and takes
- * the rest of its time, so that thousands on their way delay no order. An on-demand run also tracks what is due only:
- * callers run it for responses, as often as they like.
- * @param knowsOthers whether the delivery service has answered for another shipment in this run: its 404s count then
- */
-async function trackShipments(run: Run, knowsOthers: boolean) {
+  // Last in a run, so that thousands of parcels on their way delay no order.
   const tracks = visits("track", trackShipment, run);
-  const deferred = await tracks.visitDue();
-  if (tracks.isRefused()) run.log.error("delivery_token_refused", {});
-  const { answered } = tracks.counts;
-  const isCounted = knowsOthers || answered > 0;
-  const uncounted = await tracks.countMissing(loaded => countMissingTracked(loaded, isCounted, run));
-  return { answered, deferred: deferred + uncounted };
+  deferred += deferredKeys + (await tracks.visitDue());
+  if (tracks.isRefused()) deps.log.error("delivery_token_refused", {});
+  await deps.sendEventsAfterJob();
+  return { ...polled, activated: keys.activated, tracked: tracks.counts.answered, deferred };
 }
 
 /** Returns the visits of a run to the shipments of a queue: what the delivery service says of each. */
@@ -82,7 +68,10 @@ function visits(queue: "poll" | "track", visit: (loaded: LoadedRequest, run: Run
     counts,
     missing,
     isRefused,
-    /** Visits the due shipments while the delivery service accepts the connector. Returns how many were deferred. */
+    /**
+     * Visits the due shipments while the delivery service accepts the connector. Returns how many were deferred. An
+     * on-demand run also tracks what is due only: callers run it for responses, as often as they like.
+     */
     visitDue: () =>
       forEachDue(queue, run, work, {
         ...(queue === "track" && { until: run.now() }),
@@ -92,7 +81,7 @@ function visits(queue: "poll" | "track", visit: (loaded: LoadedRequest, run: Run
      * Counts the 404s once, also if several runs have polled the shipments at the same time: only while the same work
      * is still due. Returns how many were deferred because the time of the run ended: they stay due.
      */
-    async countMissing(count: (loaded: LoadedRequest) => Promise<void>): Promise<number> {
+    async countMissing(): Promise<number> {
       let deferred = 0;
       for (const [id, due] of missing) {
         if (isPastDeadline(run)) {
@@ -102,7 +91,8 @@ function visits(queue: "poll" | "track", visit: (loaded: LoadedRequest, run: Run
         await withLogFields({ credentialRequestId: id }, async () => {
           try {
             const loaded = await run.requests.load(id);
-            if (loaded !== undefined && isSameDue(scheduledWork(loaded, { queue }), due)) await count(loaded);
+            if (loaded !== undefined && isSameDue(scheduledWork(loaded, { queue }), due))
+              await countMissingShipment(loaded, run);
           } catch (error) {
             logAndContinue(error, { queue, run: run.owner }, run);
           }

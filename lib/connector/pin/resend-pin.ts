@@ -94,7 +94,7 @@ function keysToResend({ emailsTo }: CredentialRequest, keys: readonly SecurityKe
 }
 
 const keyBusyFault = ({ lease }: SecurityKey, deps: ConnectorDeps): Fault =>
-  new Fault("conflict", "A job is working on the keys of the request.", {
+  new Fault("conflict", "Another call or a job is processing the keys of the request.", {
     retryAfterSeconds: secondsUntilFree(lease, deps),
   });
 

@@ -154,12 +154,18 @@ describe("a shipment whose responses came", () => {
     expect(await deliveryOf(other)).toMatchObject({ state: "in_transit" });
   });
 
-  test("is unknown after 30 days also if the delivery service is away then", async () => {
+  test.each<[string, (one: OnItsWay) => unknown]>([
+    ["is away", () => peers.delivery.fail({ kind: "drop", path: "shipments/", times: 1000 })],
+    ["does not know it any more", ({ shipmentId }) => peers.delivery.control(shipmentId, { delete: true })],
+  ])("is unknown after 30 days also if the delivery service %s", async (_, prepare) => {
     const one = await onItsWay();
+    await prepare(one);
+    await lookAgain(one);
+    expect(await deliveryOf(one)).toMatchObject({ state: "in_transit" });
     one.connector.advance(days(30));
-    peers.delivery.fail({ kind: "drop", path: "shipments/", times: 10 });
     await one.connector.runShipments("timer");
     expect(await deliveryOf(one)).toMatchObject({ state: "unknown" });
+    expect(one.connector.events("all_shipments_missing")).toEqual([]);
     expect(await one.connector.queue("track")).toEqual([]);
   });
 
@@ -281,51 +287,6 @@ describe("the credentials of a shipment that is lost", () => {
       })),
     }));
     expect(withLostRevoked(failed, request, connector.context)).toEqual(failed);
-  });
-});
-
-describe("a tracked shipment that the delivery service does not know any more", () => {
-  test("is unknown after three looks over a day if the service knows others, and is quietly not asked for again", async () => {
-    const one = await onItsWay();
-    const other = await onItsWay({}, one.connector);
-    await peers.delivery.control(one.shipmentId, { delete: true });
-    const states: unknown[] = [];
-    while ((await one.connector.queue("track")).some(({ requestId }) => requestId === one.requestId)) {
-      await lookAgain(one);
-      states.push((await deliveryOf(one))?.state);
-    }
-    expect(states.length).toBeGreaterThan(3);
-    expect(states.at(-1)).toBe("unknown");
-    expect(new Set(states.slice(0, -1))).toEqual(new Set(["in_transit"]));
-    expect(between((await deliveryOf(one))?.shipped_at ?? "", one.connector.now())).toBeGreaterThanOrEqual(days(1));
-    expect(await one.connector.read(one.requestId)).toMatchObject({ state: "complete" });
-    expect(one.connector.events("all_shipments_missing")).toEqual([]);
-    expect(await deliveryOf(other)).toMatchObject({ state: "in_transit" });
-  });
-
-  test("stays in transit while the service knows no other: its address may be wrong", async () => {
-    const one = await onItsWay();
-    await peers.delivery.control(one.shipmentId, { delete: true });
-    for (let look = 0; look < 10; look++) await lookAgain(one);
-    expect(await deliveryOf(one)).toMatchObject({ state: "in_transit" });
-    expect((await one.connector.requestRow(one.requestId)).delivery?.missing).toBeUndefined();
-  });
-
-  test("does not hide from polls that the service knows others", async () => {
-    const gone = await onItsWay();
-    const known = await onItsWay({}, gone.connector);
-    const { connector } = gone;
-    await peers.delivery.control(gone.shipmentId, { delete: true });
-    while ((await deliveryOf(gone))?.state === "in_transit") await lookAgain(gone);
-    await peers.delivery.control(known.shipmentId, { state: 104 });
-    await lookAgain(known);
-    const polled = await connector.order();
-    await peers.delivery.control(polled.shipmentId ?? "", { delete: true });
-    peers.delivery.resetRequests();
-    await connector.runShipments();
-    expect(connector.events("all_shipments_missing")).toEqual([]);
-    // The poll, and the first shipment that is asked for instead.
-    expect(calls()).toBe(2);
   });
 });
 
