@@ -12,7 +12,7 @@ describe("a key's secret", () => {
   });
 
   it("does not appear in the error for an invalid text", () => {
-    for (const text of ["", "{}", '{"secret":"zz"}', '{"secret":"deadbee"}', "deadbeef"]) {
+    for (const text of ["", "{}", "zz", "deadbee", "deadbeef.", ".deadbeef", "deadbeef.dead.beef", "DEADBEEF"]) {
       expect(() => secretFromText(text)).toThrow(/^The secret of an OTP key is malformed$/);
     }
   });
