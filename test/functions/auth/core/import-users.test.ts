@@ -85,55 +85,41 @@ describe("POST /core/users/batch", () => {
 
   it("reports every problem of an element by its field, and imports the others", async () => {
     const [good, twice] = [newName(), newName()];
-    const results = await importing([
-      { username: good, password_hash: hash },
-      { username: "a/b", attributes: { "bad key": "x", number: 1 }, otpkeys: ["!"], enabled: "perhaps" },
-      "no object",
-      { username: newName(), password: newPassword(), password_hash: hash },
-      { username: newName(), password_hash: "$1$old$hash" },
-      { username: newName(), password_hash: "$2b$14$abcdefghijklmnopqrstuuUJf9qAIqFFWObw4K4AvdtuO.PaE5J/W" },
-      { username: newName(), password: "password" },
-      { username: twice, password_hash: hash },
-      { username: twice.toUpperCase(), password: "a good one", enabled: "perhaps" },
-      { username: newName(), password_hash: hash, otpkeys: ["same", "SAME"] },
-      { username: newName(), password_hash: hash, attributes: ["x"] },
-      {
-        username: newName(),
-        password_hash: hash,
-        attributes: Object.fromEntries(Array.from({ length: 201 }, (_, n) => [`key${n}`, ""])),
-      },
-      { username: newName(), password: "password", enabled: "perhaps" },
-    ]);
-    expect(statusesOf(results)).toEqual([201, 400, 400, 400, 400, 400, 400, 201, 400, 400, 400, 400, 400]);
-    const fieldsOf = (index: number) =>
-      ((results[index]?.problems ?? []) as readonly { field: string }[]).map(({ field }) => field).sort();
-    expect(fieldsOf(1)).toEqual([
-      "attributes.bad key",
-      "attributes.number",
-      "enabled",
-      "otpkeys[0]",
-      "password",
-      "username",
-    ]);
-    expect(fieldsOf(2)).toEqual([""]);
-    expect(fieldsOf(3)).toEqual(["password_hash"]);
-    expect(fieldsOf(4)).toEqual(["password_hash"]);
-    expect(results[5]?.problems).toEqual([
-      { field: "password_hash", reason: "costs too much for a sign-in: at most cost 13" },
-    ]);
-    expect(fieldsOf(6)).toEqual(["password"]);
+    const imported = { password_hash: hash };
+    const many = Object.fromEntries(Array.from({ length: 201 }, (_, n) => [`key${n}`, ""]));
+    const wrong = ["attributes.bad key", "attributes.number", "enabled", "otpkeys[0]", "password", "username"];
+    const cases: readonly (readonly [element: unknown, ...fields: string[]])[] = [
+      [{ ...imported, username: good }],
+      [{ username: "a/b", attributes: { "bad key": "x", number: 1 }, otpkeys: ["!"], enabled: "perhaps" }, ...wrong],
+      ["no object", ""],
+      [{ ...imported, password: newPassword() }, "password_hash"],
+      [{ password_hash: "$1$old$hash" }, "password_hash"],
+      [{ password_hash: "$2b$14$abcdefghijklmnopqrstuuUJf9qAIqFFWObw4K4AvdtuO.PaE5J/W" }, "password_hash"],
+      [{ password: "password" }, "password"],
+      [{ ...imported, username: twice }],
+      [{ username: twice.toUpperCase(), password: "a good one", enabled: "perhaps" }, "enabled", "username"],
+      [{ ...imported, otpkeys: ["same", "SAME"] }, "otpkeys"],
+      [{ ...imported, attributes: ["x"] }, "attributes"],
+      [{ ...imported, attributes: many }, "attributes"],
+      // The rules of passwords are checked when all fields can be read.
+      [{ password: "password", enabled: "perhaps" }, "enabled"],
+    ];
+    const elements = cases.map(([element]) =>
+      typeof element === "object" ? { username: newName(), ...element } : element,
+    );
+    const results = await importing(elements);
+    const fieldsOf = ({ problems = [] }: Element) => (problems as Element[]).map(({ field }) => field).sort();
+    expect(results.map(result => [result.status, ...fieldsOf(result)])).toEqual(
+      cases.map(([, ...fields]) => [fields.length > 0 ? 400 : 201, ...fields]),
+    );
+    const reasonOf = (index: number) => results[index]?.problems;
+    expect(reasonOf(5)).toMatchObject([{ reason: "costs too much for a sign-in: at most cost 13" }]);
+    expect(reasonOf(8)).toContainEqual({ field: "username", reason: "is also that of the element 7" });
+    // Of all attributes together, before they are added one by one.
+    expect(reasonOf(11)).toMatchObject([{ reason: "must have at most 200 attributes" }]);
     // Named as far as the name can be read.
     expect(results.map(({ username }) => username).slice(0, 3)).toEqual([good, undefined, undefined]);
-    expect(results[4]).toHaveProperty("username");
     expect(results[8]?.username).toBe(twice.toUpperCase());
-    expect(results[8]?.problems).toContainEqual({ field: "username", reason: "is also that of the element 7" });
-    expect(fieldsOf(8)).toEqual(["enabled", "username"]);
-    expect(fieldsOf(9)).toEqual(["otpkeys"]);
-    expect(fieldsOf(10)).toEqual(["attributes"]);
-    // Of all attributes together, before they are added one by one.
-    expect(results[11]?.problems).toEqual([{ field: "attributes", reason: "must have at most 200 attributes" }]);
-    // The rules of passwords are checked when all fields can be read.
-    expect(fieldsOf(12)).toEqual(["enabled"]);
     expect(JSON.stringify(results)).not.toContain(hash);
   });
 

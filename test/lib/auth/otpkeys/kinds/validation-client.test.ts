@@ -164,15 +164,12 @@ describe("an answer of a validation server", () => {
     expect(await clientOf([await server(answering)])(otp)).toMatchObject({ outcome: "unavailable" });
   });
 
-  it.each([204, 301, 400, 500])("with status %i says nothing", async status => {
+  it("with another status than 200 says nothing", async () => {
     const one = await server((query, _, response) => {
-      response.writeHead(status, { location: "http://127.0.0.1:1/" }).end(statusAnswer("OK")(query));
+      response.writeHead(500).end(statusAnswer("OK")(query));
       return undefined;
     });
-    expect(await clientOf([one])(otp)).toEqual({
-      outcome: "unavailable",
-      detail: `${one.host}: answered ${status}`,
-    });
+    expect(await clientOf([one])(otp)).toEqual({ outcome: "unavailable", detail: `${one.host}: answered 500` });
   });
 });
 
