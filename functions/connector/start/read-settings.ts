@@ -1,6 +1,11 @@
-import type * as z from "zod";
 import type { readIdpFile } from "../../../lib/connector/idp/idp-file.ts";
-import { type AnyIdpKind, type IdpConfigurations, idpKinds, variablesOf } from "../../../lib/connector/idp/kinds.ts";
+import {
+  type AnyIdpKind,
+  type IdpConfigurations,
+  idpKinds,
+  readIdp,
+  variablesOf,
+} from "../../../lib/connector/idp/kinds.ts";
 import { secretHostProblems, withoutLoopback } from "../../../lib/connector/idp/secret-hosts.ts";
 import { type ConnectorSettings, connectorSettings } from "../../../lib/connector/settings.ts";
 import type { Problem } from "../../../lib/platform/fault.ts";
@@ -93,17 +98,13 @@ function readOne(environment: Environment, secretHosts: readonly string[]) {
     key,
     textOf(environment, name) ?? textOf(environment, fallback),
   ]);
-  const { success, data, error } = kind.settings.safeParse({ type: kind.type, ...Object.fromEntries(given) });
-  const problems = success
-    ? secretHostProblems(data, secretHosts)
-    : error.issues.map(issue => ({ path: String(issue.path[0]), reason: reasonOf(issue) }));
+  const read = readIdp(kind, Object.fromEntries(given));
+  const problems = "type" in read ? secretHostProblems(read, secretHosts) : read;
   const nameOf = (key: string) => variables.find(variable => variable.key === key)?.name ?? key;
-  if (!success || problems.length > 0)
+  if (!("type" in read) || problems.length > 0)
     throw new BadSettings(problems.map(({ path, reason }) => ({ path: nameOf(path), reason })));
-  return data;
+  return read;
 }
-
-const reasonOf = (issue: z.core.$ZodIssue): string => (issue.code === "invalid_type" ? "must be set" : issue.message);
 
 /**
  * Returns the only kind that is in use: a variable is set that the kind requires or that identifies it. Others do not

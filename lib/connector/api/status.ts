@@ -1,12 +1,4 @@
-import * as z from "zod";
-import {
-  type AnyIdpKind,
-  type IdpConfigurations,
-  type IdpSettings,
-  kindOf,
-  shapeOf,
-  variablesOf,
-} from "../idp/kinds.ts";
+import { type IdpConfigurations, type IdpSettings, kindOf, variablesOf } from "../idp/kinds.ts";
 
 /** The settings in the status of version 2 (specification section 2, C17). */
 export const statusKeysV2 = [
@@ -89,14 +81,6 @@ export function statusV2(values: Readonly<Record<string, string>>, idps: IdpConf
 function shownKeys(idp: IdpSettings): Readonly<Record<string, unknown>> {
   const values: Readonly<Record<string, unknown>> = idp;
   const kind = kindOf(idp);
-  const numbers = numberKeys(kind);
-  const keys = kind.statusKeys.filter(key => values[key] !== undefined || !numbers.includes(key));
+  const keys = kind.statusKeys.filter(key => values[key] !== undefined || !kind.statusNumbers.includes(key));
   return Object.fromEntries(keys.map(key => [key, values[key] ?? ""]));
 }
-
-/** Returns the keys of number settings without a default. */
-const numberKeys = (kind: AnyIdpKind): readonly string[] =>
-  Object.entries(shapeOf(kind.settings)).flatMap(([key, field]) => {
-    const value = field instanceof z.ZodOptional ? field.unwrap() : field;
-    return value instanceof z.ZodPipe && value.out instanceof z.ZodNumber ? [key] : [];
-  });

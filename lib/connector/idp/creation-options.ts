@@ -3,7 +3,7 @@ import { omitUndefined } from "../../platform/collections.ts";
 import { PeerFailure } from "../../platform/peer-failure.ts";
 import { hasControlCharacters, withoutHiddenCharacters } from "../../platform/text.ts";
 import type { CreationOptions } from "../model/webauthn.ts";
-import { relyingPartyId } from "./kind.ts";
+import { isRelyingPartyId, relyingPartyReason } from "./kind.ts";
 
 /** How a kind of IdP writes binary values. Each schema parses to base64url. */
 interface BinaryForms {
@@ -113,7 +113,7 @@ export const creationOptionsSchema = ({ binary, userHandle = binary, credentialI
   z
     .object({
       rp: z
-        .object({ id: relyingPartyId, name: name.nullish() })
+        .object({ id: z.string().refine(isRelyingPartyId, relyingPartyReason), name: name.nullish() })
         .transform(({ id, name }) => ({ id, name: name || id })),
       user: z
         .object({ id: sized(userHandle, longest.userHandle), name: accountName, displayName: name.nullish() })

@@ -1,8 +1,7 @@
 import { type Document, isScalar, LineCounter, parseDocument, visit } from "yaml";
-import type * as z from "zod";
 import type { Problem } from "../../platform/fault.ts";
 import { idpIdReason, idpSecretName, isIdpId, longestIdpFile } from "./kind.ts";
-import { type AnyIdpKind, type IdpConfigurations, type IdpSettings, idpKinds } from "./kinds.ts";
+import { type AnyIdpKind, type IdpConfigurations, type IdpSettings, idpKinds, readIdp } from "./kinds.ts";
 import { secretHostProblems } from "./secret-hosts.ts";
 
 /** The number of problems that are reported: one wrong indentation causes thousands. */
@@ -121,27 +120,23 @@ export function readIdpEntry(
   const kind = kindsByName.get(entry.type);
   if (kind === undefined)
     return [{ path: `${path}/type`, reason: `must be one of ${[...kindsByName.keys()].join(", ")}` }];
-  const { success, data: settings, error: invalid } = kind.settings.safeParse({ ...entry, type: kind.type });
-  if (success) {
-    const problems = secretHostProblems(settings, secretHosts);
-    return problems.length === 0
-      ? settings
-      : problems.map(({ path: key, reason }) => ({ path: `${path}/${key}`, reason }));
-  }
-  return invalid.issues.flatMap(issue => {
-    const keys = issue.code === "unrecognized_keys" ? issue.keys : issue.path.slice(0, 1).map(String);
-    return keys.map(key => ({ path: `${path}/${printableKey(key)}`, reason: reasonOf(issue, id, key, entry) }));
+  const wrong = Object.entries(entry).flatMap(([key, value]) => {
+    const reason = reasonOf(kind, id, key, value);
+    return reason === undefined ? [] : [{ path: key, reason }];
   });
+  const texts = Object.entries(entry).flatMap(([key, value]) => (typeof value === "string" ? [[key, value]] : []));
+  const read = readIdp(kind, Object.fromEntries(texts));
+  const further = "type" in read ? secretHostProblems(read, secretHosts) : read;
+  const problems = [...wrong, ...further.filter(({ path: key }) => !wrong.some(other => other.path === key))];
+  if ("type" in read && problems.length === 0) return read;
+  return problems.map(({ path: key, reason }) => ({ path: `${path}/${printableKey(key)}`, reason }));
 }
 
-function reasonOf(issue: z.core.$ZodIssue, id: string, key: string, entry: Readonly<Record<string, unknown>>): string {
-  if (issue.code === "unrecognized_keys") {
-    return key === "client-secret"
-      ? `must be stored in Key Vault, as ${idpSecretName(id)}`
-      : "is not a setting of this kind";
-  }
-  if (issue.code !== "invalid_type") return issue.message;
-  return Object.hasOwn(entry, key) ? "must be one value" : "must be set";
+/** Returns the reason why the file must not have this key or this kind of value; undefined if there is none. */
+function reasonOf({ settings }: AnyIdpKind, id: string, key: string, value: unknown): string | undefined {
+  if (key === "client-secret") return `must be stored in Key Vault, as ${idpSecretName(id)}`;
+  if (key !== "type" && !Object.hasOwn(settings.shape, key)) return "is not a setting of this kind";
+  return typeof value === "string" ? undefined : "must be one value";
 }
 
 export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>

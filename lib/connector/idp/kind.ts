@@ -1,6 +1,8 @@
-import * as z from "zod";
+import type * as z from "zod";
 import type { PeerTools } from "../../platform/call-peer.ts";
 import { PeerFailure } from "../../platform/peer-failure.ts";
+import type { SettingsSchema } from "../../platform/settings/read-settings.ts";
+import { type Setting, setting } from "../../platform/settings/setting.ts";
 import { trimEnd } from "../../platform/text.ts";
 import type { Challenge } from "../model/webauthn.ts";
 import type { Idp } from "./contract.ts";
@@ -34,11 +36,15 @@ export interface IdpKind<Settings extends { readonly type: string }, Key extends
    * Every key but `type` has its environment variable (`withVariable`), or none has: then only the IdP file configures
    * the kind. All values are texts.
    */
-  readonly settings: z.ZodType<Settings>;
+  readonly settings: SettingsSchema<Readonly<Record<string, IdpSetting<unknown>>>>;
+  /** Sets the defaults that depend on other settings. */
+  complete?(settings: Settings): Settings;
   /** The keys that status shows. */
   readonly statusKeys: readonly Key[];
   /** The keys that status shows in version 1, if they are others. */
   readonly statusKeysV1?: readonly Key[];
+  /** Those of them that are numbers without a default. They are absent if not set, any other is an empty text. */
+  readonly statusNumbers: readonly Key[];
   /** The vendor's own hosts, to which secrets may be sent by default. */
   readonly vendorHosts: readonly string[];
   /** Returns the keys with the addresses to which a client secret, an assertion or an access token is sent. */
@@ -71,17 +77,11 @@ export interface IdpVariable {
   readonly identifiesKind?: true;
 }
 
-const variables = z.registry<IdpVariable>();
+/** A setting of a kind, by the specification's name. */
+export type IdpSetting<T> = Setting<T> & { readonly variable?: IdpVariable };
 
-/** Returns a copy of a schema that has an environment variable. */
-export function withVariable<S extends z.ZodType>(schema: S, variable: IdpVariable): S {
-  const copy = schema.clone();
-  variables.add(copy, variable);
-  return copy;
-}
-
-/** Returns the environment variable of a schema. */
-export const variableOf = (schema: z.core.$ZodType): IdpVariable | undefined => variables.get(schema);
+/** Returns the setting with its environment variable, which has the description. */
+export const withVariable = <T>(given: Setting<T>, variable: IdpVariable): IdpSetting<T> => ({ ...given, variable });
 
 const loopback = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
@@ -89,23 +89,13 @@ const loopback = new Set(["localhost", "127.0.0.1", "[::1]"]);
  * An https address without query, or http on the loopback. It is parsed to the form that a URL writes, without a slash
  * at the end, so that the host that is checked is the host that is called.
  */
-export const endpointUrl = z
-  .string()
+export const endpointUrl = setting
+  .text("")
   .refine(isEndpoint, "must be an https address without credentials, query and fragment")
   .transform(address => trimEnd(new URL(address).href, "/"));
 
-/** A whole number, also as text: files and environment variables have no numbers. */
-export function wholeNumber(min: number, max: number) {
-  const error = `must be a whole number from ${min} to ${max}`;
-  const text = z
-    .string()
-    .regex(/^\d{1,15}$/)
-    .transform(Number);
-  return z.union([z.int(), text], { error }).pipe(z.int({ error }).min(min, { error }).max(max, { error }));
-}
-
 /** A text with at least one character. */
-export const nonEmpty = z.string().min(1, { error: "must not be empty" });
+export const nonEmpty = setting.text("").refine(text => text !== "", "must not be empty");
 
 function isEndpoint(address: string): boolean {
   const url = URL.parse(address);
@@ -128,15 +118,18 @@ const longestDomain = 253;
 /** Labels of letters, digits and inner hyphens (RFC 1123 section 2.1). A number at the end is an IP address. */
 const labels = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*(?!\d+$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
+/** The reason why a text is no relying party id. */
+export const relyingPartyReason =
+  "must be a domain in lower case, without scheme, port and path; the relying party is no domain";
+
 /**
  * A relying party id: a domain in the form in which browsers compare and hash it, that is ASCII (IDNA) in lower case,
  * without scheme, port and path (WebAuthn Level 3 section 4). The key maker computes the origin from it.
  */
-export const relyingPartyId = z
-  .string()
-  .refine(isDomain, "must be a domain in lower case, without scheme, port and path; the relying party is no domain");
+export const relyingPartyId = setting.text("").refine(isRelyingPartyId, relyingPartyReason);
 
-function isDomain(text: string): boolean {
+/** Whether a text is a relying party id. */
+export function isRelyingPartyId(text: string): boolean {
   if (text.length > longestDomain || !labels.test(text)) return false;
   // The parser recognises IP addresses in every spelling, such as 0x7f.
   return URL.parse(`https://${text}`)?.hostname === text;

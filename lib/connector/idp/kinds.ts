@@ -1,15 +1,19 @@
-import * as z from "zod";
+import type { Problem } from "../../platform/fault.ts";
+import { readTexts } from "../../platform/settings/read-settings.ts";
 import { setting } from "../../platform/settings/setting.ts";
 import { aic } from "./aic/aic.ts";
+import type { AicSettings } from "./aic/settings.ts";
 import { entra } from "./entra/entra.ts";
-import { type IdpKind, type IdpVariable, variableOf } from "./kind.ts";
+import type { EntraSettings } from "./entra/settings.ts";
+import type { IdpKind, IdpVariable } from "./kind.ts";
 import { pingone } from "./pingone/pingone.ts";
+import type { PingOneSettings } from "./pingone/settings.ts";
 
 /** Every kind of IdP by its `type`. The first one is assumed if the environment describes no IdP. */
 const kinds = { entra, pingone, aic };
 
 /** The settings of one IdP, by the specification's names. `type` names the kind. */
-export type IdpSettings = z.output<(typeof kinds)[keyof typeof kinds]["settings"]>;
+export type IdpSettings = EntraSettings | PingOneSettings | AicSettings;
 
 /** Every configured IdP by its id. */
 export type IdpConfigurations = ReadonlyMap<string, IdpSettings>;
@@ -37,19 +41,22 @@ interface KindVariable extends IdpVariable {
  * configures.
  */
 export function variablesOf(kind: AnyIdpKind): readonly KindVariable[] {
-  return Object.entries(shapeOf(kind.settings)).flatMap(([key, field]) => {
-    const variable = variableOf(field);
-    if (variable === undefined) return [];
-    const defaultText = field instanceof z.ZodDefault ? String(field.def.defaultValue) : undefined;
-    const isRequired = !(field instanceof z.ZodOptional || field instanceof z.ZodDefault);
-    return [{ ...variable, key, defaultText, isRequired }];
-  });
+  return Object.entries(kind.settings.shape).flatMap(([key, { variable, defaultText, isOptional }]) =>
+    variable === undefined
+      ? []
+      : [{ ...variable, key, defaultText, isRequired: !isOptional && defaultText === undefined }],
+  );
 }
 
-/** Returns the schemas of a kind's settings by their keys. */
-export function shapeOf(settings: z.core.$ZodType): z.core.$ZodShape {
-  if (settings instanceof z.ZodObject) return settings.shape;
-  return settings instanceof z.ZodPipe ? shapeOf(settings.def.in) : {};
+/** Returns the settings of an IdP of this kind from their texts, or every problem with them by its key. */
+export function readIdp(
+  kind: AnyIdpKind,
+  texts: Readonly<Record<string, string | undefined>>,
+): IdpSettings | Problem[] {
+  const { values, problems } = readTexts(kind.settings, texts);
+  if (problems.length > 0) return problems;
+  const settings = { type: kind.type, ...values } as IdpSettings;
+  return kind.complete?.(settings) ?? settings;
 }
 
 /**

@@ -20,7 +20,7 @@ export const isLocalHost = (environment: Environment): boolean =>
   Boolean(environment.CLOUD_STORAGE_CONNECTION_STRING?.trim());
 
 /** The settings of one owner by the names of their variables. */
-type SettingShape = Readonly<Record<string, Setting<unknown>>>;
+export type SettingShape = Readonly<Record<string, Setting<unknown>>>;
 
 /** Settings of one owner, and the rules between them. */
 export interface SettingsSchema<S extends SettingShape = SettingShape> {
@@ -48,6 +48,27 @@ export const settingsSchema = <S extends SettingShape>(
   check?: (settings: Partial<SettingValues<S>>) => readonly Problem[],
 ): SettingsSchema<S> => ({ shape, ...(check && { check }) });
 
+const mustBeSet = "must be set";
+
+/** Parses texts by the names of their settings. Returns the values, and every problem without the text. */
+export function readTexts<S extends SettingShape>(
+  { shape, check }: SettingsSchema<S>,
+  texts: Readonly<Record<string, string | undefined>>,
+): { readonly values: SettingValues<S>; readonly problems: Problem[] } {
+  const values: Record<string, unknown> = {};
+  const problems: Problem[] = [];
+  for (const [name, setting] of Object.entries(shape)) {
+    const read = readSetting(setting, texts[name]);
+    if (read !== undefined) values[name] = read.ok ? read.value : undefined;
+    if (read?.ok === false) problems.push({ path: name, reason: read.reason });
+    if (read === undefined && !setting.isOptional) problems.push({ path: name, reason: mustBeSet });
+  }
+  const wrong = new Set(problems.map(({ path }) => path));
+  const further = check?.(values as Partial<SettingValues<S>>) ?? [];
+  problems.push(...further.filter(({ path }) => !wrong.has(path)));
+  return { values: values as SettingValues<S>, problems };
+}
+
 /**
  * Parses the environment. Except in local runs, loopback addresses are invalid. Throws BadSettings, which contains no
  * values.
@@ -56,34 +77,29 @@ export function readSettings<S extends SettingShape>(
   schema: SettingsSchema<S>,
   environment: Environment,
 ): SettingValues<S> {
-  const values: Record<string, unknown> = {};
-  const problems: Problem[] = [];
-  for (const [name, setting] of Object.entries(schema.shape)) {
-    const read = readSetting(setting, environment[name]);
-    if (read === undefined) {
-      if (!setting.isOptional) problems.push({ path: name, reason: missing(name, schema, environment) });
-      continue;
-    }
-    values[name] = read.ok ? read.value : undefined;
-    if (!read.ok) problems.push({ path: name, reason: read.reason });
-  }
-  const wrong = new Set(problems.map(({ path }) => path));
-  const further = schema.check?.(values as Partial<SettingValues<S>>) ?? [];
-  problems.push(...further.filter(({ path }) => !wrong.has(path)));
-  if (!isLocalHost(environment)) problems.push(...findLoopbackProblems(schema, environment));
-  if (problems.length > 0) throw new BadSettings(problems);
-  return values as SettingValues<S>;
+  const { values, problems } = readTexts(schema, setVariables(environment));
+  const all = problems.map(({ path, reason }) => ({
+    path,
+    reason: reason === mustBeSet ? missing(path, schema, environment) : reason,
+  }));
+  if (!isLocalHost(environment)) all.push(...findLoopbackProblems(schema, environment));
+  if (all.length > 0) throw new BadSettings(all);
+  return values;
 }
 
-/** Parses the value of a variable, or the default. Returns undefined if there is neither. */
-function readSetting<T>(setting: Setting<T>, value: string | undefined): Parsed<T> | undefined {
-  const text = value?.trim() ? value : setting.defaultText;
+/** Returns the variables that are not blank. */
+const setVariables = (environment: Environment): Environment =>
+  Object.fromEntries(Object.entries(environment).filter(([, value]) => value?.trim()));
+
+/** Parses a text, or the default. Returns undefined if there is neither. */
+function readSetting<T>(setting: Setting<T>, given: string | undefined): Parsed<T> | undefined {
+  const text = given ?? setting.defaultText;
   return text === undefined ? undefined : setting.parse(text);
 }
 
 function missing(name: string, schema: SettingsSchema, environment: Environment): string {
   const misspelt = misspeltSettings([schema], environment).find(({ nearest }) => nearest === name);
-  return misspelt === undefined ? "must be set" : `must be set; ${misspelt.setting} is set, but is not a setting`;
+  return misspelt === undefined ? mustBeSet : `${mustBeSet}; ${misspelt.setting} is set, but is not a setting`;
 }
 
 /** A variable that is not a setting, and the setting whose name is nearest to it. */
@@ -126,8 +142,9 @@ export function validSettings<S extends SettingShape, Name extends keyof S & str
   environment: Environment,
   names: readonly Name[],
 ): Partial<Pick<SettingValues<S>, Name & keyof SettingValues<S>>> {
+  const set = setVariables(environment);
   const valid = names.flatMap(name => {
-    const read = readSetting(shape[name] as Setting<unknown>, environment[name]);
+    const read = readSetting(shape[name] as Setting<unknown>, set[name]);
     return read?.ok ? [[name, read.value]] : [];
   });
   return Object.fromEntries(valid);

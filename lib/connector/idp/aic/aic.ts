@@ -153,6 +153,7 @@ export const aic = {
     "token-id-2",
     "challenge-timeout-milliseconds",
   ],
+  statusNumbers: ["challenge-timeout-milliseconds"],
   vendorHosts: ["*.forgeblocks.com"],
   secretAddresses: () => ["api-base-url", "auth-base-url"],
   connect,

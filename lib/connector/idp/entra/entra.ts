@@ -11,7 +11,7 @@ import { readCreationOptions, unusable } from "../creation-options.ts";
 import { type IdpDeps, type IdpKind, maxIdpResponseBytes, readIdpState } from "../kind.ts";
 import { isUuid, keysCall } from "../user-check.ts";
 import { listMethods, removeMethod } from "./methods.ts";
-import { type EntraSettings, settings } from "./settings.ts";
+import { challengeMinutes, type EntraSettings, settings } from "./settings.ts";
 import { createAccounts, entraUserCheck } from "./users.ts";
 import {
   challengeTimeout,
@@ -39,7 +39,7 @@ function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
   const operate = peerApi(access, tokensOf(access, configured, deps));
   const graph = `${configured["graph-endpoint"]}/${configured["api-version"]}`;
   const isBeta = configured["api-version"] === "beta";
-  const timeoutMs = minutes(configured["challenge-timeout-minutes"]);
+  const timeoutMs = minutes(challengeMinutes(configured));
 
   const userUrl = (userId: string) => `${graph}/users${userSegment(userId)}`;
   const methodsUrl = (userId: string) => `${userUrl(userId)}/authentication/fido2Methods`;
@@ -67,7 +67,7 @@ function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
     creationOptions: (request, outer) =>
       operate(outer, async api => {
         // In a query, Graph responds 405 to this parameter.
-        const timeout = isBeta ? `(challengeTimeoutInMinutes=${configured["challenge-timeout-minutes"]})` : "";
+        const timeout = isBeta ? `(challengeTimeoutInMinutes=${challengeMinutes(configured)})` : "";
         const url = `${methodsUrl(request.userId)}/creationOptions${timeout}`;
         const askedExpiry = new Date(plus(now(), timeoutMs));
         const [response, objectId] = await Promise.all([
@@ -136,6 +136,7 @@ export const entra = {
   type: "entra",
   letter: "B",
   settings,
+  complete: configured => ({ ...configured, "challenge-timeout-minutes": challengeMinutes(configured) }),
   statusKeys: [
     "type",
     "client-id",
@@ -146,6 +147,7 @@ export const entra = {
     "online-endpoint",
   ],
   statusKeysV1: ["client-id", "api-version", "challenge-timeout-minutes"],
+  statusNumbers: ["challenge-timeout-minutes"],
   vendorHosts: [
     "login.microsoftonline.com",
     "graph.microsoft.com",

@@ -166,6 +166,7 @@ export const pingone = {
     "api-base-url",
     "pre-registration-timeout-days",
   ],
+  statusNumbers: ["pre-registration-timeout-days"],
   vendorHosts: ["com", "eu", "ca", "asia", "com.au", "sg"].flatMap(region => [
     `auth.pingone.${region}`,
     `api.pingone.${region}`,

@@ -1,10 +1,10 @@
-import * as z from "zod";
-import { endpointUrl, relyingPartyId, wholeNumber, withVariable } from "../kind.ts";
+import { type SettingValues, settingsSchema } from "../../../platform/settings/read-settings.ts";
+import { setting } from "../../../platform/settings/setting.ts";
+import { endpointUrl, relyingPartyId, withVariable } from "../kind.ts";
 
-const id = (name: string) => z.string().regex(/^[A-Za-z0-9-]+$/, `must be ${name}`);
+const id = (name: string) => setting.text("").refine(text => /^[A-Za-z0-9-]+$/.test(text), `must be ${name}`);
 
-export const settings = z.strictObject({
-  type: z.literal("pingone"),
+export const settings = settingsSchema({
   "default-relying-party": withVariable(relyingPartyId, {
     name: "IDPB_DEFAULT_RELYING_PARTY",
     description: "relying party for which security keys are registered. Set it to the domain at which users sign in.",
@@ -25,7 +25,7 @@ export const settings = z.strictObject({
     name: "IDPB_CLIENT_ID",
     description: "worker application. Set it to the one that may manage devices.",
   }),
-  "pre-registration-timeout-days": withVariable(wholeNumber(1, 365).optional(), {
+  "pre-registration-timeout-days": withVariable(setting.integer(1, 365, "").optional(), {
     name: "IDPB_PRE_REGISTRATION_TIMEOUT_DAYS",
     description:
       "how long a challenge is valid; without limit if it is not set. Set it if your policy demands a limit.",
@@ -37,4 +37,4 @@ export const settings = z.strictObject({
   }),
 });
 
-export type PingOneSettings = z.output<typeof settings>;
+export type PingOneSettings = { readonly type: "pingone" } & SettingValues<(typeof settings)["shape"]>;

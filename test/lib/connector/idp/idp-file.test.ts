@@ -168,6 +168,8 @@ list: []
         `${at}/aic/journey: must not be empty`,
         `${at}/aic/client-secret: must be stored in Key Vault, as idp-aic-client-secret`,
         `${at}/aic/authentication-header: must be the name of a header`,
+        `${at}/entra/tenant-id: must be set`,
+        `${at}/entra/client-id: must be set`,
         `${at}/entra/api-version: must be one of beta, v1.0`,
         `${at}/entra/challenge-timeout-minutes: must be a whole number from 5 to 43200`,
         `${at}/entra/graph-endpoint: must be an https address without credentials, query and fragment`,

@@ -2,6 +2,7 @@ import { aic } from "../../../../lib/connector/idp/aic/aic.ts";
 import type { Idp, RegistrationQuery } from "../../../../lib/connector/idp/contract.ts";
 import { entra } from "../../../../lib/connector/idp/entra/entra.ts";
 import type { IdpDeps, IdpKind } from "../../../../lib/connector/idp/kind.ts";
+import { type IdpSettings, idpKinds, readIdp } from "../../../../lib/connector/idp/kinds.ts";
 import { pingone } from "../../../../lib/connector/idp/pingone/pingone.ts";
 import type { Attestation, Challenge } from "../../../../lib/connector/model/webauthn.ts";
 import { type AicOptions, startAic } from "../../../../local/peers/aic/aic.ts";
@@ -58,6 +59,23 @@ export const least = {
   }),
 };
 
+/** Returns the settings of an IdP from values that are sent as texts. */
+export function idpSettings<S = IdpSettings>({ type, ...values }: Readonly<Record<string, unknown>>): S {
+  const kind = idpKinds.find(each => each.type === type);
+  if (kind === undefined) throw new Error(`no kind ${type}`);
+  const read = readIdp(kind, textsOf(values));
+  if ("type" in read) return read as S;
+  throw new Error(JSON.stringify(read));
+}
+
+/** Returns values as a file or the environment has them. */
+export const textsOf = (values: object): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(values)
+      .filter(([, value]) => value !== undefined)
+      .map(([key, value]) => [key, String(value)]),
+  );
+
 /** Returns what connects IdPs of a kind that are simulated at an address. */
 export const toolsFor = {
   entra: (url: string) => idpTools(entra, least.entra(url)),
@@ -81,7 +99,7 @@ function idpTools<S extends { readonly type: string }, K extends string>(
   return {
     tools,
     connect: (values = {}, changes = {}) =>
-      kind.connect("main", kind.settings.parse({ ...least, ...values }), {
+      kind.connect("main", idpSettings<S>({ ...least, ...values }), {
         ...tools,
         timeLimitMs: 20_000,
         secret: async () => clientSecret,

@@ -1,7 +1,6 @@
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { describe, expect, it, onTestFinished, test } from "vitest";
 import { parse } from "yaml";
-import * as z from "zod";
 import { idpKinds, variablesOf } from "../../../../lib/connector/idp/kinds.ts";
 import { closePeers, idpFile, startPeers } from "../../../../local/peers/all.ts";
 
@@ -18,8 +17,19 @@ describe.each(idpKinds.map(kind => [kind.type, kind] as const))("the kind %s", (
   });
 
   test("shows in status only settings that it has", () => {
-    const keys = Object.keys(z.toJSONSchema(kind.settings, { io: "input" }).properties ?? {});
+    const keys = ["type", ...Object.keys(kind.settings.shape)];
     expect(keys).toEqual(expect.arrayContaining([...kind.statusKeys, ...(kind.statusKeysV1 ?? [])]));
+  });
+
+  test("names the numbers that status leaves out if they are not set", () => {
+    const isOptionalNumber = (key: string) => {
+      const { isOptional, parse } = kind.settings.shape[key] ?? {};
+      return (
+        isOptional === true &&
+        ["5", "5000"].map(text => parse?.(text)).some(read => read?.ok && read.value === Number(read.value))
+      );
+    };
+    expect(kind.statusNumbers).toEqual(kind.statusKeys.filter(isOptionalNumber));
   });
 });
 
@@ -46,7 +56,7 @@ test("every kind is in the IdP file of the local system", async () => {
 
 test("a kind has environment variables for all of its settings, or for none", () => {
   for (const kind of idpKinds) {
-    const keys = Object.keys(z.toJSONSchema(kind.settings, { io: "input" }).properties ?? {});
+    const keys = ["type", ...Object.keys(kind.settings.shape)];
     expect([0, keys.length - 1]).toContain(variablesOf(kind).length);
   }
 });

@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-import { type IdpSettings, idpKinds } from "../../../../lib/connector/idp/kinds.ts";
 import {
   fetchFromSecretHosts,
   isHostEntry,
@@ -9,12 +8,7 @@ import {
   withoutLoopback,
 } from "../../../../lib/connector/idp/secret-hosts.ts";
 import { oddServer } from "../../../support/connector/peer-tools.ts";
-
-function parse(values: Readonly<Record<string, unknown>>): IdpSettings {
-  const kind = idpKinds.find(({ type }) => type === values.type);
-  if (kind === undefined) throw new Error(`no kind ${values.type}`);
-  return kind.settings.parse(values);
-}
+import { idpSettings } from "./idp-tools.ts";
 
 describe("the hosts that may get an IdP's secrets", () => {
   test.each([
@@ -119,11 +113,11 @@ describe("the hosts that may get an IdP's secrets", () => {
       { type: "aic", realm: "a", journey: "j", "client-id": "c", ...ping },
     ];
     for (const least of kinds) {
-      expect(secretHostProblems(parse(least), vendorHosts)).toEqual([]);
-      const urls = Object.entries(parse(least)).filter(([, value]) => String(value).startsWith("https:"));
+      expect(secretHostProblems(idpSettings(least), vendorHosts)).toEqual([]);
+      const urls = Object.entries(idpSettings(least)).filter(([, value]) => String(value).startsWith("https:"));
       expect(urls).toHaveLength(2);
       for (const [key] of urls) {
-        const problems = secretHostProblems(parse({ ...least, [key]: "https://evil.example" }), vendorHosts);
+        const problems = secretHostProblems(idpSettings({ ...least, [key]: "https://evil.example" }), vendorHosts);
         // No secret is sent there for a managed identity.
         const isFree = key === "online-endpoint" && least["managed-identity"] === true;
         expect(problems.map(({ path }) => path)).toEqual(isFree ? [] : [key]);
