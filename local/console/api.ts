@@ -1,13 +1,15 @@
 import { enveloped, type Outcome, type OutgoingCall, outcomeOf, passedOn } from "../../commands/console/calls.ts";
 import { createServedApis } from "../../commands/console/served-apis.ts";
 import type { HttpAnswer, HttpCall } from "../../commands/http-exchange.ts";
+import { requestRows } from "../../lib/connector/storage/request-rows.table.ts";
+import { openTables } from "../../lib/platform/azure/tables.ts";
+import { seconds } from "../../lib/platform/time.ts";
 import type { LocalHost } from "../host/host.ts";
 import { withControlBody } from "../peers/control.ts";
 import type { Tokens } from "../start/tokens.ts";
 import { choices } from "./choices.ts";
 import { importKeyFile, keyFile } from "./import-keys.ts";
 import { mailPage } from "./mail-page.ts";
-import { createRequestList } from "./request-list.ts";
 import { sampleOrder } from "./sample-order.ts";
 import { softwareKeyRoutes } from "./software-keys/routes.ts";
 import type { SoftwareKeys } from "./software-keys/software-keys.ts";
@@ -47,15 +49,12 @@ export function consoleApi({ connectionString, peers, tokens, host, keys, timeli
   const read = (path: string) => callHost(path, { method: "GET" }, closed.signal);
   const closed = new AbortController();
   const servedApis = createServedApis(read);
-  const requests = createRequestList(connectionString, read);
-  const timeline = createTimeline(timelinePath, id => {
-    requests.changed();
-    stories.changed(id);
-  });
+  const rows = requestRows(openTables({ connectionString, timeoutMs: seconds(15) }));
+  const timeline = createTimeline(timelinePath, id => stories.changed(id));
   const stories = createStories({
     timeline,
     readRequest: id => read(`/v2/credential-requests/${encodeURIComponent(id)}`),
-    readRow: requests.row,
+    readRow: async id => (await rows.load(id))?.request,
     readMails: operations => {
       const query = operations.map(operation => `operation=${operation}`).join("&");
       return outcomeOf(`${peers.mail}/_control/mails?${query}`, { method: "GET" }, closed.signal);
@@ -63,7 +62,7 @@ export function consoleApi({ connectionString, peers, tokens, host, keys, timeli
   });
 
   const answer = async (call: HttpCall, gone: AbortSignal): Promise<HttpAnswer | undefined> => {
-    const { method, url, body, query } = call;
+    const { method, url, body } = call;
     // Not decoded: what is encoded in a segment must reach the other side as it is.
     const [, area = "", name = "", rest = ""] = /^\/(api|mails)\/([^/]+)(.*)$/.exec(url.pathname) ?? [];
     if (area === "mails" && rest === "") return mailPage(name, peers, gone);
@@ -78,10 +77,6 @@ export function consoleApi({ connectionString, peers, tokens, host, keys, timeli
       }
       case "tokens":
         return { status: 200, body: tokens };
-      case "requests": {
-        const page = await requests.page(query.get("state"), Number(query.get("page") ?? 0));
-        return { status: 200, body: page };
-      }
       case "stories":
         return { status: 200, body: await stories.of(decodeURIComponent(rest.slice(1))) };
       case "sample":

@@ -128,7 +128,7 @@ function App() {
       <${Connection} />
       ${
         isLoaded
-          ? html`<${View} key=${`${view} ${["mailbox", "requests"].includes(view) ? "" : argument}`} facts=${facts.data} choices=${choices.data} argument=${argument} />`
+          ? html`<${View} key=${`${view} ${view === "mailbox" ? "" : argument}`} facts=${facts.data} choices=${choices.data} argument=${argument} />`
           : html`<p class="empty" aria-busy="true">${facts.problem ?? choices.problem ?? "Loading …"}</p>`
       }
     </main>

@@ -4,7 +4,7 @@ import { Button, Copy } from "./forms/button.ts";
 import type { AuthenticatorRequest, ViewProps } from "./model.ts";
 import { refusalOf } from "./outcomes/refusal.ts";
 import type { MailPage } from "./peers/mailbox.ts";
-import { JobButtons, OrderLink, type RequestPage, reasonOf, usersOf } from "./requests/requests.ts";
+import { JobButtons, OrderLink, reasonOf, usersOf } from "./requests/requests.ts";
 import { useAllowed } from "./store.ts";
 import { Badge, Card, code, FactList, html, Json, Page, shownLive, Table, time, useLive } from "./ui.ts";
 
@@ -15,15 +15,17 @@ export function Overview({ facts, choices }: ViewProps) {
   const work = useLive(
     async signal => {
       if (!apis.connector) return undefined;
-      const list = async (state: string) => {
-        const query = new URLSearchParams({ state, $top: String(shownWaiting + 1) });
-        const outcome = await readHost<readonly ListedCredentialRequest[]>(`/v2/credential-requests?${query}`, signal);
+      const list = async (filter: Readonly<Record<string, string>>) => {
+        const path = `/v2/credential-requests?${new URLSearchParams(filter)}`;
+        const outcome = await readHost<readonly ListedCredentialRequest[]>(path, signal);
         if (outcome.status !== 200) throw new Error(refusalOf(outcome));
-        return outcome.body;
+        return { requests: outcome.body, hasMore: outcome.headers.link !== undefined };
       };
-      const [started, received] = await Promise.all([list("started"), list("received")]);
-      const { byState = undefined } = isSimulated ? await ask<RequestPage>("GET", "requests", { signal }) : {};
-      return { byState, open: [...received, ...started] };
+      const [received, started, all] = await Promise.all([
+        ...["received", "started"].map(state => list({ state, $top: String(shownWaiting + 1) })),
+        isSimulated ? list({ $top: "1000" }) : undefined,
+      ]);
+      return { all, open: [...(received?.requests ?? []), ...(started?.requests ?? [])] };
     },
     [apis.connector],
     3000,
@@ -57,14 +59,15 @@ export function Overview({ facts, choices }: ViewProps) {
     [Object.values(addresses).join(" ")],
     5000,
   );
+  const all = work.data?.all;
   const actions = html`<${JobButtons} /><${OrderLink} />`;
   const waiting = onSite.data?.filter(({ state }) => state === "waiting") ?? [];
   return html`<${Page} title="Overview" lead=${isSimulated ? "The whole system on this machine, and what waits to be done." : "What waits to be done."} actions=${actions}>
     ${
-      work.data?.byState &&
+      all &&
       html`<ul class="tiles" aria-label="Requests by state">${choices.requestStates.map(
         state =>
-          html`<li key=${state}><a href=${`#/requests/${state}`}><strong>${work.data?.byState?.[state]}</strong><${Badge} state=${state} /></a></li>`,
+          html`<li key=${state}><a href=${`#/requests/${state}`}><strong>${countOf(state, all)}</strong><${Badge} state=${state} /></a></li>`,
       )}</ul>`
     }
     <div class="split">
@@ -133,6 +136,12 @@ export function Overview({ facts, choices }: ViewProps) {
     ${apis.connector && html`<${Settings} />`}
   <//>`;
 }
+
+/** Returns the number of requests of a state; that of the first page has a plus if there are more pages. */
+const countOf = (
+  state: string,
+  { requests, hasMore }: { readonly requests: readonly ListedCredentialRequest[]; readonly hasMore: boolean },
+): string => `${requests.filter(each => each.state === state).length}${hasMore ? "+" : ""}`;
 
 function Waiting({ open }: { open: readonly ListedCredentialRequest[] }) {
   const mayOrder = useAllowed("connector.call");

@@ -116,7 +116,7 @@ describe("what the console serves", () => {
 
   test("only the response with the tokens contains a token, none has a cookie, and markup is a value of JSON", async () => {
     const answers = await Promise.all(
-      ["facts", "requests", "stories/1", "keys", "choices", "sample", "host/v2/status", "host/v2/x"].map(path =>
+      ["facts", "stories/1", "keys", "choices", "sample", "host/v2/status", "host/v2/x"].map(path =>
         get(`/api/${path}`, own),
       ),
     );

@@ -162,14 +162,12 @@ describe("text from elsewhere stays text", () => {
 
   test("in a list with a next page, which is requested from the host only", async () => {
     const { page, troubles, asked } = await browser.open(`${system.console.url}/#/requests`);
-    const { main, press, button } = consoleOf(page);
-    await main.getByText("Find requests", { exact: true }).click();
-    await press("Find");
-    await press("Next page");
-    await button("Next page").waitFor({ state: "detached" });
+    const { press, button } = consoleOf(page);
+    await press("Next");
+    await button("Next").waitFor({ state: "detached" });
     await expectText(page, "requests");
-    const pages = system.calls.filter(({ query }) => query.has("$skiptoken"));
-    expect(pages.map(({ path, url }) => path + url.search)).toEqual(["/v2/credential-requests?$skiptoken=2"]);
+    const pages = system.calls.filter(({ query }) => query.has("$skiptoken")).map(({ path, url }) => path + url.search);
+    expect([...new Set(pages)]).toEqual(["/v2/credential-requests?%24top=50&%24skiptoken=2"]);
     expect(asked.filter(url => !url.startsWith(system.console.url))).toEqual([]);
     expect(troubles).toEqual([]);
   });

@@ -29,14 +29,14 @@ export function Order({ facts, choices }: ViewProps) {
   <//>`;
 }
 
-/** Returns users of the latest requests and of the authentication server. */
+/** Returns users of requests and of the authentication server. */
 async function knownUsers(): Promise<readonly string[]> {
-  const [{ requests }, users] = await Promise.all([
-    ask<{ requests: readonly ListedCredentialRequest[] }>("GET", "requests"),
+  const [requests, users] = await Promise.all([
+    readHost<readonly ListedCredentialRequest[]>("/v2/credential-requests?%24top=100"),
     readHost<readonly UserSummary[]>("/core/users?%24top=100"),
   ]);
   const names = Array.isArray(users.body) ? users.body.map(({ name }) => name) : [];
-  return [...new Set([...requests.flatMap(usersOf), ...names])];
+  return [...new Set([...(Array.isArray(requests.body) ? requests.body.flatMap(usersOf) : []), ...names])];
 }
 
 function OrderFields({
