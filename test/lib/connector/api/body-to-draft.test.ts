@@ -103,66 +103,52 @@ const wrongFields: readonly (readonly [path: string, value: unknown, reason: Reg
   ),
 ];
 
+const absent = /^is required where authenticators is absent$/;
+const items = "shipment.shipment_items";
+const withCredentials = (count: number) => ({ credentials: times(count, credential) });
+
 /** Rules across fields: what is changed, which field is named. address.test.ts has the regions. */
-const wrongTogether: readonly (readonly [
-  name: string,
-  values: Record<string, unknown>,
-  path: string,
-  reason: RegExp,
-])[] = [
-  [
-    "neither shipment nor authenticators",
-    { shipment: undefined, authenticators: undefined },
-    "shipment",
-    /^is required where authenticators is absent$/,
-  ],
-  ["both null", { shipment: null, authenticators: null }, "shipment", /^is required where authenticators is absent$/],
-  [
-    "a blank first name without company",
+const wrongTogether: Readonly<
+  Record<string, readonly [values: Record<string, unknown>, path: string, reason: RegExp]>
+> = {
+  "neither shipment nor authenticators": [{ shipment: undefined, authenticators: undefined }, "shipment", absent],
+  "both null": [{ shipment: null, authenticators: null }, "shipment", absent],
+  "a blank first name without company": [
     { "recipient.first_name": "", "recipient.company": undefined },
     "recipient.first_name",
     /company is blank$/,
   ],
-  [
-    "a blank last name with a blank company",
+  "a blank last name with a blank company": [
     { "recipient.last_name": "  ", "recipient.company": " " },
     "recipient.last_name",
     /company is blank$/,
   ],
-  [
-    "no region in the US",
+  "no region in the US": [
     { [`${address}.country_code`]: "US", [`${address}.region`]: undefined },
     `${address}.region`,
     /^is required for/,
   ],
-  [
-    "an address twice in another case",
+  "an address twice in another case": [
     { "enrollment_contacts.emails_to": ["Ada@Example.com", "bob@example.com", "ada@example.com"] },
     "enrollment_contacts.emails_to[2]",
     /^must differ from element 0$/,
   ],
-  [
-    "51 keys in both lists together",
-    { "shipment.shipment_items": times(26, key), authenticators: times(25, { credentials: [credential] }) },
+  "51 keys in both lists together": [
+    { [items]: times(26, key), authenticators: times(25, withCredentials(1)) },
     "authenticators",
     /^makes more than 50 keys/,
   ],
-  [
-    "101 credentials on several keys",
-    {
-      "shipment.shipment_items": times(3, { ...key, credentials: times(20, credential) }),
-      authenticators: times(3, { credentials: times(14, credential) }),
-    },
+  "101 credentials on several keys": [
+    { [items]: times(3, { ...key, ...withCredentials(20) }), authenticators: times(3, withCredentials(14)) },
     "authenticators[2].credentials",
     /^makes more than 100 credentials/,
   ],
-  [
-    "credentials over the limit, once",
-    { shipment: undefined, authenticators: times(8, { credentials: times(20, credential) }) },
+  "credentials over the limit, once": [
+    { shipment: undefined, authenticators: times(8, withCredentials(20)) },
     "authenticators[5].credentials",
     /^makes more than 100 credentials/,
   ],
-];
+};
 
 describe("a valid version 2 create body", () => {
   it("is accepted with any content of its fields", () => {
@@ -411,7 +397,7 @@ describe("a violation of one rule", () => {
     });
   });
 
-  it.each(wrongTogether)("%s", (_, values, path, reason) => {
+  it.each(Object.entries(wrongTogether))("%s", (_, [values, path, reason]) => {
     forFewBodies(body => {
       expect(found(altered(body, values))).toEqual([{ path, reason: expect.stringMatching(reason) }]);
     });
@@ -449,7 +435,7 @@ describe("violations of several rules", () => {
 
   it("are reported across fields although single fields are wrong, and the other way round", () => {
     const elsewhere = { "recipient.telephone": 7, "recipient.email": "x", [`${address}.city`]: 7 };
-    forAll(fc.tuple(fullBodies, fc.constantFrom(...wrongTogether)), ([body, [, values, path]]) => {
+    forAll(fc.tuple(fullBodies, fc.constantFrom(...Object.values(wrongTogether))), ([body, [values, path]]) => {
       const reachable = Object.entries(elsewhere).filter(
         ([field]) => !("shipment" in values && field.startsWith("shipment")),
       );

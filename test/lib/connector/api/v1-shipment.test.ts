@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createShipmentBodyV1, readShipmentV1 } from "../../../../lib/connector/api/v1-shipment.ts";
 import { createRequest } from "../../../../lib/connector/create/create-request.ts";
-import { minutes } from "../../../../lib/platform/time.ts";
 import {
   caller,
   newUser,
@@ -50,28 +49,6 @@ describe("version 1 shipments (specification sections 2 and 4)", () => {
       ["s-01-003", "complete"],
     ]);
     expect(new Set(mailsTo(to).map(({ subject }) => subject)).size).toBe(3);
-  });
-
-  it("are pending_pin_sending while the PIN email fails, and process-shipments sends it later", async () => {
-    const connector = await testConnector(peers);
-    const to = newUser();
-    const made = await order(connector, shipmentBodyV1(to));
-    peers.mail.fail({ kind: "refuse", status: 500, method: "POST" });
-    await connector.runShipments();
-    expect(await read(connector, made)).toMatchObject({ shipment_state: "pending_pin_sending", error_kind: "GENERAL" });
-    connector.advance(minutes(2));
-    await connector.runShipments("timer");
-    expect(await read(connector, made)).toEqual({ shipment_id: made.shipmentId, shipment_state: "complete" });
-    expect(mailsTo(to)).toHaveLength(1);
-  });
-
-  it("reports a refusal of the IdP as a processing error and stays ongoing", async () => {
-    const connector = await testConnector(peers);
-    const body = shipmentBodyV1();
-    const made = await order(connector, body);
-    peers.entra.setUser(body.user_id, "unknown");
-    await connector.runShipments();
-    expect(await read(connector, made)).toMatchObject({ shipment_state: "ongoing", error_kind: "GENERAL" });
   });
 
   it.each([
@@ -123,10 +100,4 @@ describe("version 1 shipments (specification sections 2 and 4)", () => {
       });
     },
   );
-
-  it("leave version 2 credentials to process-credential-requests", async () => {
-    const connector = await testConnector(peers);
-    const { requestId } = await connector.orderAndPoll();
-    expect((await connector.keyRow(requestId)).credentials[0]?.state).toBe("activation_pending");
-  });
 });

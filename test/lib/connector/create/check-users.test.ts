@@ -6,7 +6,6 @@ import {
   orderBody,
   peersOfFile,
   refusalOf,
-  type TestConnector,
   testConnector,
 } from "../../../support/connector/test-connector.ts";
 import { altered } from "../api/bodies.ts";
@@ -19,26 +18,17 @@ const policies = /\/policies\//;
 const ordered = () => peers.delivery.count("POST", /shipments$/);
 const checks = () => [peers.entra.count("GET", users), peers.entra.count("GET", policies)];
 
-async function expectRefused(connector: TestConnector, message: RegExp, body = orderBody()) {
-  expect(await refusalOf(connector.order(body))).toMatchObject({
-    status: 400,
-    body: { error_code: "idp_error", error_message: expect.stringMatching(message) },
-  });
+test("a create that the tenant's policy forbids is refused before it is ordered, with the switch to change", async () => {
+  peers.entra.settings({ policy: { isSelfServiceRegistrationAllowed: false } });
+  const connector = await testConnector(peers);
+  const message = expect.stringMatching(
+    /^The identity provider entra would refuse the credential: shipment.*user_id cannot get a passkey: set "Allow self-service set up" to Yes in the Microsoft Entra admin center/,
+  );
+  const body = { error_code: "idp_error", error_message: message };
+  expect(await refusalOf(connector.order())).toMatchObject({ status: 400, body });
   expect(ordered()).toBe(0);
   const [{ requestId } = { requestId: "" }] = await connector.queue("clean");
-  expect(await connector.read(requestId)).toMatchObject({
-    state: "failed",
-    error_message: expect.stringMatching(message),
-  });
-}
-
-describe("a create whose credentials can never be activated", () => {
-  test("because the tenant's policy forbids it is refused before it is ordered, with the switch to change", async () => {
-    peers.entra.settings({ policy: { isSelfServiceRegistrationAllowed: false } });
-    const message =
-      /^The identity provider entra would refuse the credential: shipment.*user_id cannot get a passkey: set "Allow self-service set up" to Yes in the Microsoft Entra admin center/;
-    await expectRefused(await testConnector(peers), message);
-  });
+  expect(await connector.read(requestId)).toMatchObject({ state: "failed", error_message: message });
 });
 
 describe("a check of users beside a create", () => {

@@ -32,23 +32,6 @@ async function opened() {
 }
 
 describe("the claims of Idempotency-Keys in storage", () => {
-  test("are inserted once, however many try at once, and all get the one that is stored", async () => {
-    const { store, expectLeft } = await opened();
-    const tries = Array.from({ length: 20 }, (_, n) => store.insert({ ...claim("ab1"), requestId: `r${n}` }));
-    const stored = new Set((await Promise.all(tries)).map(each => each?.value.requestId));
-    expect([...stored]).toEqual([(await store.find("ab1"))?.value.requestId]);
-    await expectLeft(1);
-  });
-
-  test("are read as they were written, with the stored response", async () => {
-    const { store } = await opened();
-    const refused = { kind: "delivery_refused", message: "No.", data: { code: "blocked" } } as const;
-    const answered: Claim = { ...claim("ab1"), answer: { refused } };
-    const earlier = await store.insert(claim("ab1"));
-    expect(earlier && (await store.replace(earlier, answered))).toBeDefined();
-    expect((await store.find("ab1"))?.value).toEqual(answered);
-  });
-
   test("are taken over by one of many, and their place in the order of expiry moves along", async () => {
     const { store, expectLeft } = await opened();
     const earlier = await store.insert(claim("ab1"));

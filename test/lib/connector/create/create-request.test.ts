@@ -1,12 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { createBodyV2 } from "../../../../lib/connector/api/body-to-draft.ts";
-import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
 import { createRequest } from "../../../../lib/connector/create/create-request.ts";
 import type { CreatedIds } from "../../../../lib/connector/create/draft.ts";
 import { scopeOf } from "../../../../lib/connector/model/idempotency.ts";
 import type { DeliveryService } from "../../../../lib/connector/peers/delivery.ts";
 import type { Caller } from "../../../../lib/platform/caller.ts";
-import { days, hours, minutes } from "../../../../lib/platform/time.ts";
+import { days, minutes } from "../../../../lib/platform/time.ts";
 import { crashing } from "../../../support/connector/crashing.ts";
 import { onSiteBody } from "../../../support/connector/on-site.ts";
 import {
@@ -47,17 +46,6 @@ describe("a create with an Idempotency-Key", () => {
     expect(await once(connector, body)).toEqual(first);
     connector.advance(days(7) - 1);
     expect(await once(connector.anotherInstance(), body)).toEqual(first);
-    expect(ordered()).toBe(1);
-  });
-
-  test("answers the 201 again after the request was cancelled", async () => {
-    peers.delivery.settings({ shipAfterMs: hours(1) });
-    const connector = await testConnector(peers);
-    const body = orderBody();
-    const first = await once(connector, body);
-    await cancelRequest(first.requestId, connector.context);
-    expect(await connector.read(first.requestId)).toMatchObject({ state: "cancelled" });
-    expect(await once(connector, body)).toEqual(first);
     expect(ordered()).toBe(1);
   });
 

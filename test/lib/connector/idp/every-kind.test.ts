@@ -368,6 +368,18 @@ describe.each(Object.entries(subjects))("an IdP of the kind %s", (_, subject) =>
     expect(await idp.isRegistered?.(challenge.idpState, queryFor(response.credentialId), signal)).toBe(true);
   });
 
+  test("refuses another relying party than it was asked for, unless it registers for any", async () => {
+    const { options } = await askFor(idp);
+    expect((await askFor(idp, user, options.rp.id)).options.rp.id).toBe(options.rp.id);
+    const other = failureOf(askFor(idp, user, "other.example"));
+    if (subject.keepsState) await expect(other).rejects.toThrow();
+    else
+      expect(await other).toMatchObject({
+        code: "unusable_options",
+        detail: `The relying party of this IdP is ${options.rp.id}; its configuration has another default-relying-party.`,
+      });
+  });
+
   test("does not start an activation after notAfter", async () => {
     const challenge = await askFor(idp);
     const notAfter = plus(tools.now(), -1);

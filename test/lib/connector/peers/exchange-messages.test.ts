@@ -253,13 +253,12 @@ describe("responses", () => {
     expect(await refusal(readPin(await answered(payload)))).toBe("malformed");
   });
 
-  test.each([
-    ["no id", { ...credential, id: "" }],
-    ["padding", { ...credential, id: "aWQ=" }],
-    ["an impossible length", { ...credential, id: "aWQaa" }],
-    ["no response", { ...credential, response: {} }],
-  ])("are malformed with an undocumented credential: %s", async (_, payload) => {
-    expect(await refusal(readCredential(await answered(payload)))).toBe("malformed");
+  test.each(["", "aWQ=", "aWQaa"])("are malformed with the credential id %j, or without a response", async id => {
+    for (const payload of [
+      { ...credential, id },
+      { ...credential, response: {} },
+    ])
+      expect(await refusal(readCredential(await answered(payload)))).toBe("malformed");
   });
 
   test("are malformed with a payload that is not JSON, and the error contains nothing of it", async () => {

@@ -22,7 +22,7 @@ beforeEach(async () => {
 
 afterEach(() => aic.close());
 
-const ask = (of: Idp = idp, userId = user, relyingPartyId?: string) => askFor(of, userId, relyingPartyId);
+const ask = (of: Idp = idp, userId = user) => askFor(of, userId);
 
 const steps = () => aic.count("POST", /authenticate$/);
 const grants = () => aic.count("POST", /access_token$/);
@@ -440,15 +440,6 @@ describe("creation options of kind C", () => {
       kind: "refused",
       code: "unusable_options",
       detail: expect.stringMatching(/^rp\.id must be a domain/),
-    });
-  });
-
-  test("are rejected if they have another relying party than the request", async () => {
-    expect(await ask(idp, user, "keys.example")).toBeDefined();
-    expect(await failureOf(ask(idp, user, "other.example"))).toMatchObject({
-      kind: "refused",
-      code: "unusable_options",
-      detail: "The relying party of this IdP is keys.example; its configuration has another default-relying-party.",
     });
   });
 

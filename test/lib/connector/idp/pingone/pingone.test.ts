@@ -122,14 +122,6 @@ describe("an IdP of kind A", () => {
     });
     expect(JSON.parse(String(calls[1]?.body))).toEqual({ nickname: "Key: 1" });
   });
-
-  test("has registered a security key also if it cannot be named", async () => {
-    pingone.fail({ kind: "refuse", path: "nickname$" });
-    const { attestation } = await activated();
-    expect(pingone.registrations()).toEqual([
-      { userId: user, credentialId: attestation.credentialId, displayName: `Pending key ${tag}` },
-    ]);
-  });
 });
 
 describe("a user at an IdP of kind A", () => {
