@@ -1,5 +1,4 @@
 import type { Instant } from "../../platform/time.ts";
-import type { Credential } from "../model/credential.ts";
 import type { Attestation, Challenge } from "../model/webauthn.ts";
 import type { UserProblem } from "./user-check.ts";
 
@@ -17,18 +16,6 @@ export interface OptionsRequest {
   /** Unique to this credential. A registration whose answer was lost is found by it. */
   readonly tag: string;
 }
-
-/** Returns the options request of a credential. Its tag is computed, so that a later look-up has the same. */
-export const optionsRequestOf = (
-  requestId: string,
-  keyId: string,
-  index: number,
-  { userId, relyingPartyId }: Credential,
-): OptionsRequest => ({
-  userId,
-  ...(relyingPartyId && { relyingPartyId }),
-  tag: `${requestId}.${keyId}.${index + 1}`,
-});
 
 /** The credential of a failed activation that is read back. */
 export interface RegistrationQuery {

@@ -2,8 +2,22 @@ import * as z from "zod";
 import { omitUndefined } from "../../platform/collections.ts";
 import { PeerFailure } from "../../platform/peer-failure.ts";
 import { hasControlCharacters, withoutHiddenCharacters } from "../../platform/text.ts";
+import type { Credential } from "../model/credential.ts";
 import type { CreationOptions } from "../model/webauthn.ts";
+import type { OptionsRequest } from "./contract.ts";
 import { isRelyingPartyId, relyingPartyReason } from "./kind.ts";
+
+/** Returns the options request of a credential. Its tag is computed, so that a later look-up has the same. */
+export const optionsRequestOf = (
+  requestId: string,
+  keyId: string,
+  index: number,
+  { userId, relyingPartyId }: Credential,
+): OptionsRequest => ({
+  userId,
+  ...(relyingPartyId && { relyingPartyId }),
+  tag: `${requestId}.${keyId}.${index + 1}`,
+});
 
 /** How a kind of IdP writes binary values. Each schema parses to base64url. */
 interface BinaryForms {

@@ -1,7 +1,7 @@
 import pLimit from "p-limit";
 import { PeerFailure } from "../../platform/peer-failure.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { optionsRequestOf } from "../idp/contract.ts";
+import { optionsRequestOf } from "../idp/creation-options.ts";
 import type { Credential } from "../model/credential.ts";
 import { idpName, preRegistrationApi } from "../model/peer-names.ts";
 import { enrollmentId, isOnSite, type SecurityKey } from "../model/security-key.ts";
