@@ -10,7 +10,6 @@ import {
   recordedCalls,
 } from "../../../support/connector/on-site.ts";
 import {
-  onChallenge,
   peersOfFile,
   recordCompensated,
   refusalOf,
@@ -127,30 +126,6 @@ describe("a create with authenticators", () => {
     peers.rfpr.release();
     const { requestId } = await taken;
     expect((await connector.requestRow(requestId)).delivery?.sentAt).toBeDefined();
-  });
-
-  test("has one access token for many requests, and another when it is refused", async () => {
-    const connector = await testConnector(peers);
-    const exchanges = () => peers.enrollment.count("POST", /token/);
-    await Promise.all([connector.order(onSiteBody()), connector.order(onSiteBody())]);
-    await connector.order(onSiteBody());
-    expect(exchanges()).toBe(1);
-    connector.advance(minutes(10));
-    peers.enrollment.revokeTokens();
-    await connector.order(onSiteBody([authenticator(), authenticator()]));
-    expect(exchanges()).toBe(2);
-    connector.advance(minutes(14) + 1);
-    await connector.order(onSiteBody());
-    expect(exchanges()).toBe(3);
-  });
-
-  test("repeats a call that was not answered, and finds it done", async () => {
-    const connector = await testConnector(peers);
-    peers.rfpr.fail({ kind: "drop", method: "PUT", phase: "after" });
-    peers.rfpr.fail({ kind: "refuse", method: "PUT", status: 502, phase: "after" });
-    const { requestId } = await connector.order(onSiteBody());
-    expect([puts(), authenticatorsOf(peers, requestId).length]).toEqual([3, 1]);
-    expect(await connector.read(requestId)).toMatchObject({ state: "started" });
   });
 
   test("is refused where the deployment has no enrollment service, before anything is stored", async () => {
@@ -365,15 +340,6 @@ describe("a create handler that is delayed", () => {
       expect(authenticatorsOf(peers, requestId)).toEqual([]);
     },
   );
-
-  test("beyond its time registers no more authenticators, and ends", async () => {
-    const connector = await testConnector(peers, {
-      ports: onChallenge((_, clock) => void clock.advance(150_001)),
-    });
-    expect(await refusalOf(connector.order(onSiteBody()))).toMatchObject({ status: 503 });
-    expect(puts()).toBe(0);
-    await failedRequest(connector);
-  });
 
   test("by storage without a response to the start: the refusal says so, and says not to repeat the create", async () => {
     let broken = false;

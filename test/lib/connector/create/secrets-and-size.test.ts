@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { hours } from "../../../../lib/platform/time.ts";
 import {
@@ -84,18 +83,6 @@ describe("what is kept and logged of a request", () => {
     expect(found([...pins, ...privateKeys, ...challenges, ...tokens, ...people, ...users], connector.lines)).toEqual(
       [],
     );
-  });
-
-  test("has of a challenge only its SHA-256", async () => {
-    const challenges: string[] = [];
-    const ports = onChallenge(({ options }) => void challenges.push(options.challenge));
-    const connector = await testConnector(peers, { ports });
-    const { requestId } = await connector.order();
-    const [credential] = (await connector.keyRow(requestId)).credentials;
-    const [challenge = ""] = challenges;
-    expect(Buffer.from(challenge, "base64url").length).toBeGreaterThan(5000);
-    const hash = createHash("sha256").update(Buffer.from(challenge, "base64url")).digest("base64url");
-    expect(credential?.binding?.challengeHash).toBe(hash);
   });
 
   test("has the responses as they came, in a blob, and only its name in the row", async () => {
