@@ -58,7 +58,7 @@ export async function listKeys(connector: Client<paths>, given: KeyFilters): Pro
       each.credential_request_id,
       each.key_id,
       each.serial_number,
-      each.model ?? each.aaguid,
+      each.aaguid,
       each.user_id,
       each.idp_id,
       each.state,

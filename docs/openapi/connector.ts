@@ -353,7 +353,6 @@ export type RegisteredKey = {
   serial_number?: string;
   firmware?: string;
   aaguid?: string;
-  model?: string;
   idp_id: string;
   user_id: string;
   state: CredentialState;

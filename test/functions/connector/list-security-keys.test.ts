@@ -99,7 +99,6 @@ describe("GET /v2/security-keys", () => {
       "serial_number",
       "firmware",
       "aaguid",
-      "model",
       "idp_id",
       "user_id",
       "state",

@@ -48,7 +48,7 @@ export function SecurityKeys({ facts, choices }: ViewProps) {
 const rowOf = (key: RegisteredKey): readonly unknown[] => {
   const request = segment(key.credential_request_id);
   return [
-    html`<a class="strong" href=${`#/request/${request}`}>${key.serial_number ?? "no serial number yet"}</a><div class="small">${key.model ?? code(key.aaguid)}</div>`,
+    html`<a class="strong" href=${`#/request/${request}`}>${key.serial_number ?? "no serial number yet"}</a><div class="small">${code(key.aaguid)}</div>`,
     html`${key.user_id}<div class="small">${key.idp_id}</div>`,
     html`<${Badge} state=${key.state} />`,
     html`${timesOf(key).map(([name, at]) => html`<div class="small">${name} ${time(at)}</div>`)}`,
