@@ -1,6 +1,6 @@
-/** How the registration node sends its options: as data, as data of older versions, or as a script. */
-export const AIC_FORMS = ["metadata", "plain", "script"] as const;
-export type AicForm = (typeof AIC_FORMS)[number];
+/** How the registration node sends its options: as data, or as a script. */
+export const AIC_FORMS = ["metadata", "script"] as const;
+type AicForm = (typeof AIC_FORMS)[number];
 
 export interface AicOptions {
   readonly rpId: string;
@@ -22,7 +22,7 @@ export const askForName = () => ({
 export function askForCredential(form: AicForm, options: AicOptions): readonly object[] {
   // No client here reads a script.
   if (form === "script") return [textOutput("var publicKey = {};"), textOutput(""), hidden("IDToken3")];
-  const data = { ...plain(options), ...(form === "metadata" && parsed(options)) };
+  const data = dataOf(options);
   return [{ type: "MetadataCallback", output: [{ name: "data", value: data }] }, hidden("IDToken2")];
 }
 
@@ -48,31 +48,21 @@ const SELECTION = { userVerification: "required", authenticatorAttachment: "cros
 const RP_NAME = "Simulated Journey";
 
 const signed = (bytes: Buffer) => [...new Int8Array(bytes)];
-const parameters = `[ ${PARAMETERS.map(({ type, alg }) => `{ "type": "${type}", "alg": ${alg} }`).join(", ")} ]`;
-const excluded = (taken: readonly Buffer[]) =>
-  taken.map(id => `{ "type": "public-key", "id": new Int8Array([${signed(id).join(", ")}]).buffer }`).join(",");
 
-const plain = ({ rpId, userName, userId, challenge, taken }: AicOptions) => ({
+const dataOf = ({ rpId, userName, userId, challenge, taken }: AicOptions) => ({
   _type: "WebAuthn",
+  _action: "webauthn_registration",
   challenge: challenge.toString("base64"),
   attestationPreference: "direct",
   userName,
   userId,
   displayName: userName,
   relyingPartyName: RP_NAME,
-  relyingPartyId: `id: "${rpId}",`,
-  authenticatorSelection: JSON.stringify(SELECTION),
-  pubKeyCredParams: parameters,
-  excludeCredentials: excluded(taken),
-  timeout: "60000",
-});
-
-const parsed = ({ rpId, taken }: AicOptions) => ({
-  _action: "webauthn_registration",
   _relyingPartyId: rpId,
   _authenticatorSelection: SELECTION,
   _pubKeyCredParams: PARAMETERS,
   _excludeCredentials: taken.map(id => ({ type: "public-key", id: signed(id) })),
+  timeout: "60000",
   extensions: {},
   supportsJsonResponse: true,
 });

@@ -6,7 +6,7 @@ import { readBody } from "../read-body.ts";
 import { verifyAttestation } from "../security-key/authenticator-verify.ts";
 import type { State } from "../state-file.ts";
 import { idOfUser } from "../uuid-of.ts";
-import { type AicForm, askForCredential, askForName } from "./callbacks.ts";
+import { askForCredential, askForName } from "./callbacks.ts";
 import { badRequest, journeyFailure, notFound, timedOut } from "./errors.ts";
 import { readOutcome } from "./outcome.ts";
 import type { AicSettings } from "./settings.ts";
@@ -15,10 +15,7 @@ export interface AicJourneyState {
   /** Signs `authId`s; base64url. */
   authKey: string;
   /** Open steps by the `otk` in their `authId`, each for one response. `expiresAt` is in ms since 1970. */
-  readonly steps: Record<
-    string,
-    { readonly userId?: string; readonly challenge?: string; expiresAt: number; form: AicForm }
-  >;
+  readonly steps: Record<string, { readonly userId?: string; readonly challenge?: string; expiresAt: number }>;
   readonly registrations: { readonly userId: string; readonly credentialId: string; readonly displayName: string }[];
 }
 
@@ -58,10 +55,10 @@ export function createAicJourney(
   };
 
   /** Sends a step. AM stores the state of a journey sealed in its `authId`; the simulation stores it separately. */
-  const handOut = async (started: Omit<AicJourneyState["steps"][string], "form">, callbacks: readonly object[]) => {
+  const handOut = async (started: AicJourneyState["steps"][string], callbacks: readonly object[]) => {
     for (const [otk, old] of Object.entries(steps)) if (old.expiresAt <= Date.now() - 86_400_000) delete steps[otk];
     const otk = randomUUID();
-    steps[otk] = { ...started, form: chosen.form };
+    steps[otk] = started;
     file.save();
     const expires = Math.floor(started.expiresAt / 1000);
     const authId = await new SignJWT({ authIndexType: "service", authIndexValue: journey, realm: `/${realm}`, otk })
@@ -83,8 +80,8 @@ export function createAicJourney(
     return spent;
   };
 
-  const register = async (userId: string, challenge: string, text: string, form: AicForm) => {
-    const outcome = readOutcome(text, form === "metadata");
+  const register = async (userId: string, challenge: string, text: string) => {
+    const outcome = readOutcome(text);
     if (outcome === undefined || accounts.withId(userId).status !== "known") throw journeyFailure();
     const origin = `https://${relyingPartyId}`;
     const check = { ...outcome, challenge, origin, rpId: relyingPartyId, root: attestationRoot };
@@ -104,7 +101,7 @@ export function createAicJourney(
       const value = callbacks.at(-1)?.input[0]?.value;
       if (typeof value !== "string") throw badRequest("The callbacks are not those that were asked for.");
       if (spent.userId !== undefined && spent.challenge !== undefined) {
-        await register(spent.userId, spent.challenge, value, spent.form);
+        await register(spent.userId, spent.challenge, value);
         return { successUrl: "/enduser/?realm=/alpha", realm: `/${realm}` };
       }
       const { id, name, status } = accounts.find(value);

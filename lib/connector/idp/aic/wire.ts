@@ -13,43 +13,20 @@ const userHandle = z
 export const journeyOptions = z.lazy(() => creationOptionsSchema({ binary: pingBinary, userHandle }));
 
 /**
- * Returns the member whose name begins with an underscore. Older versions have only the one without it, which is a
- * piece of a script, or a value in the vendor's mock.
+ * Returns the data of a MetadataCallback by the names of WebAuthn; undefined if it is not a registration. Members
+ * without an underscore are pieces of a script.
  */
-function preferring(data: Record<string, unknown>, name: string, read: (piece: string) => unknown): unknown {
-  const plain = data[name];
-  if (data[`_${name}`] != null) return data[`_${name}`];
-  if (typeof plain !== "string") return plain;
-  return plain.trim() === "" ? undefined : read(plain);
-}
-
-/** Returns the relying party id in `id: "keys.example",` of a script, or the text as it is. */
-const relyingPartyIn = (piece: string): unknown => /^id:\s*"([^"]*)",?$/.exec(piece.trim())?.[1] ?? piece;
-
-/** Returns the value of a piece of a script that is JSON but for arrays of bytes; nothing is run. */
-function literalOf(piece: string): unknown {
-  try {
-    return JSON.parse(piece.replace(/\bnew (?:Int8|Uint8)Array\((\[[-\d,\s]*\])\)(?:\.buffer)?/g, "$1"));
-  } catch {
-    return piece;
-  }
-}
-
-/** Returns the data of a MetadataCallback by the names of WebAuthn; undefined if it is not a registration. */
 function metadataIn(callback: Callback, defaultRelyingPartyId: string): object | undefined {
   const data = z.record(z.string(), z.unknown()).safeParse(outputOf(callback, "data")).data;
   if (data?._type !== "WebAuthn" || (data._action ?? registration) !== registration) return undefined;
   return {
     challenge: data.challenge,
     // A node without a relying party id means AM's own domain.
-    rp: {
-      id: blankToUndefined(preferring(data, "relyingPartyId", relyingPartyIn)) ?? defaultRelyingPartyId,
-      name: data.relyingPartyName,
-    },
+    rp: { id: blankToUndefined(data._relyingPartyId) ?? defaultRelyingPartyId, name: data.relyingPartyName },
     user: { id: data.userId, name: data.userName, displayName: data.displayName },
-    pubKeyCredParams: preferring(data, "pubKeyCredParams", literalOf),
-    excludeCredentials: preferring(data, "excludeCredentials", piece => literalOf(`[${piece}]`)),
-    authenticatorSelection: preferring(data, "authenticatorSelection", literalOf),
+    pubKeyCredParams: data._pubKeyCredParams,
+    excludeCredentials: data._excludeCredentials,
+    authenticatorSelection: data._authenticatorSelection,
     attestation: data.attestationPreference,
     timeout: data.timeout,
     extensions: data.extensions,

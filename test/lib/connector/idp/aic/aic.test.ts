@@ -6,7 +6,6 @@ import type { Attestation, Challenge } from "../../../../../lib/connector/model/
 import { plus } from "../../../../../lib/platform/time.ts";
 import type { Aic } from "../../../../../local/peers/aic/aic.ts";
 import { failureOf, kindOf, oddServer } from "../../../../support/connector/peer-tools.ts";
-import { measureCpu } from "../../../../support/cpu-time.ts";
 import { answerTo, askFor, type IdpTools, signal, start, toolsFor, user } from "../idp-tools.ts";
 
 let aic: Aic;
@@ -87,34 +86,29 @@ const attestation: Attestation = {
 const legacy = '{"ä":1}::-93,99,0,127,-128,-1::aWQ::Desk key: 1';
 
 describe("an IdP of kind C", () => {
-  test.each(["metadata", "plain"] as const)(
-    "is asked for a challenge and gets the key registered, in the form of %s",
-    async form => {
-      aic.settings({ form });
-      const journey = connect();
-      const challenge = await ask(journey);
-      const response = answerTo(challenge);
-      await journey.activate(challenge.idpState, response, "Desk key: 30000001", { signal });
-      const { options, origin } = await ask(journey);
-      expect(origin).toBe("https://keys.example");
-      expect(options).toMatchObject({
-        rp: { id: "keys.example", name: "Simulated Journey" },
-        user: { name: user, displayName: user },
-        challenge: expect.stringMatching(/^[\w-]{43}$/),
-        pubKeyCredParams: [
-          { type: "public-key", alg: -257 },
-          { type: "public-key", alg: -7 },
-        ],
-        timeout: 60_000,
-        excludeCredentials: [{ type: "public-key", id: response.credentialId }],
-        authenticatorSelection: { userVerification: "required", authenticatorAttachment: "cross-platform" },
-        attestation: "direct",
-      });
-      // The user handle is AM's base64 text, which is not decoded.
-      expect(Buffer.from(options.user.id, "base64url").toString()).toMatch(/^[A-Za-z0-9+/]{48}$/);
-      expect(grants()).toBe(1);
-    },
-  );
+  test("returns the options of WebAuthn", async () => {
+    const challenge = await ask();
+    const response = answerTo(challenge);
+    await idp.activate(challenge.idpState, response, "Desk key: 30000001", { signal });
+    const { options, origin } = await ask();
+    expect(origin).toBe("https://keys.example");
+    expect(options).toMatchObject({
+      rp: { id: "keys.example", name: "Simulated Journey" },
+      user: { name: user, displayName: user },
+      challenge: expect.stringMatching(/^[\w-]{43}$/),
+      pubKeyCredParams: [
+        { type: "public-key", alg: -257 },
+        { type: "public-key", alg: -7 },
+      ],
+      timeout: 60_000,
+      excludeCredentials: [{ type: "public-key", id: response.credentialId }],
+      authenticatorSelection: { userVerification: "required", authenticatorAttachment: "cross-platform" },
+      attestation: "direct",
+    });
+    // The user handle is AM's base64 text, which is not decoded.
+    expect(Buffer.from(options.user.id, "base64url").toString()).toMatch(/^[A-Za-z0-9+/]{48}$/);
+    expect(grants()).toBe(1);
+  });
 
   test("has realm and journey in its address, which may have another path than /am", async () => {
     const { calls, with: changed } = await answering(...Array(4).fill([nameStep, credentialStep()]).flat());
@@ -321,35 +315,15 @@ describe("creation options of kind C", () => {
     expect((await optionsOf({ challenge: [-5, -1] })).challenge).toBe("-_8");
   });
 
-  test("are read from the members with an underscore before those without, which are pieces of script", async () => {
+  test("are not read from the members without an underscore, which are pieces of script", async () => {
     const literals = {
       relyingPartyId: 'id: "old.example",',
-      pubKeyCredParams: '[ { "type": "public-key", "alg": -257 } ]',
-      excludeCredentials:
-        '{ "type": "public-key", "id": new Int8Array([-5, -1]).buffer },{ "id": new Int8Array([1]).buffer }',
+      excludeCredentials: '{ "type": "public-key", "id": new Int8Array([-5, -1]).buffer }',
       authenticatorSelection: '{"userVerification":"preferred"}',
-      timeout: "60000",
     };
-    expect(await optionsOf({ ...literals, _relyingPartyId: undefined, _pubKeyCredParams: undefined })).toMatchObject({
-      rp: { id: "old.example" },
-      pubKeyCredParams: [{ type: "public-key", alg: -257 }],
-      excludeCredentials: [
-        { type: "public-key", id: "-_8" },
-        { type: "public-key", id: "AQ" },
-      ],
-      authenticatorSelection: { userVerification: "preferred" },
-      timeout: 60_000,
-    });
-    const both = {
-      _excludeCredentials: [{ type: "public-key", id: [-12] }],
-      _authenticatorSelection: { userVerification: "required" },
-    };
-    expect(await optionsOf({ ...literals, ...both })).toMatchObject({
-      rp: { id: "keys.example" },
-      pubKeyCredParams: [{ type: "public-key", alg: -7 }],
-      excludeCredentials: [{ type: "public-key", id: "9A" }],
-      authenticatorSelection: { userVerification: "required" },
-    });
+    expect(await optionsOf({ ...literals, timeout: "60000" })).toEqual({ ...(await optionsOf({})), timeout: 60_000 });
+    const parameters = { pubKeyCredParams: '[ { "type": "public-key", "alg": -7 } ]', _pubKeyCredParams: undefined };
+    expect(await failureOf(optionsOf(parameters))).toMatchObject(unusable);
   });
 
   const unusable = { kind: "refused", code: "unusable_options" };
@@ -381,23 +355,9 @@ describe("creation options of kind C", () => {
     expect(await failureOf(ask(odd))).toMatchObject({ ...unusable, detail: `The journey has no ${instead}` });
   });
 
-  test("are rejected by their length and read in one pass, so that a malicious step takes no time", async () => {
-    const cpuMs = measureCpu();
-    for (const [piece, failure] of [
-      ["new Int8Array([".repeat(450), { kind: "refused", detail: "excludeCredentials is missing or cannot be read" }],
-      [`id: "${" ".repeat(7_000)}x`, { kind: "refused", detail: "excludeCredentials is missing or cannot be read" }],
-      ["a".repeat(17_000), { kind: "refused", detail: "The journey's step is too long to be stored." }],
-      ["a".repeat(70_000), { kind: "unanswered" }],
-    ] as const) {
-      const { odd } = await answering(
-        nameStep,
-        credentialStep({ excludeCredentials: piece, relyingPartyId: piece, _relyingPartyId: null }),
-      );
-      const found = await failureOf(ask(odd));
-      expect(found.kind).toBe(failure.kind);
-      if ("detail" in failure) expect(found.detail).toContain(failure.detail);
-    }
-    expect(cpuMs()).toBeLessThan(5000);
+  test("are unanswered if the response is longer than a step", async () => {
+    const { odd } = await answering(nameStep, credentialStep({ junk: "a".repeat(70_000) }));
+    expect(await kindOf(ask(odd))).toBe("unanswered");
   });
 
   test("are not read from a script, and the refusal names the switch of the node", async () => {
@@ -410,19 +370,11 @@ describe("creation options of kind C", () => {
   });
 
   test("have the default relying party of the settings if the node names none", async () => {
-    const vendor = { pubKeyCredParams: '[ { "type": "public-key", "alg": -7 } ]', _pubKeyCredParams: undefined };
-    for (const blank of ["", " ", null, undefined]) {
-      const plain = { _relyingPartyId: undefined, relyingPartyId: blank, ...vendor };
-      const empty = { ...plain, relyingPartyId: 'id: "",' };
-      for (const changes of [plain, empty, { _relyingPartyId: blank }]) {
-        const challenge = await ask(
-          (await answering(nameStep, credentialStep(changes))).with({
-            "default-relying-party": "login.example",
-          }),
-        );
-        expect(challenge.options.rp).toEqual({ id: "login.example", name: "login.example" });
-        expect(challenge.origin).toBe("https://login.example");
-      }
+    for (const _relyingPartyId of ["", " ", null, undefined]) {
+      const { with: changed } = await answering(nameStep, credentialStep({ _relyingPartyId }));
+      const challenge = await ask(changed({ "default-relying-party": "login.example" }));
+      expect(challenge.options.rp).toEqual({ id: "login.example", name: "login.example" });
+      expect(challenge.origin).toBe("https://login.example");
     }
     // AM's own domain, unless it is no domain.
     const { odd } = await answering(nameStep, credentialStep({ _relyingPartyId: "" }));
@@ -430,15 +382,9 @@ describe("creation options of kind C", () => {
     expect(await failureOf(ask(odd))).toMatchObject({ kind: "refused", code: "unusable_options" });
   });
 
-  test.each([
-    { _relyingPartyId: "https://keys.example:3002" },
-    { _relyingPartyId: undefined, relyingPartyId: 'id: "https://keys.example:3002",' },
-    { _relyingPartyId: undefined, relyingPartyId: "https://keys.example:3002" },
-    { _relyingPartyId: undefined, relyingPartyId: "keys .example" },
-  ])("are rejected with %j, which is no domain", async changes => {
-    expect(await failureOf(ask((await answering(nameStep, credentialStep(changes))).odd))).toMatchObject({
-      kind: "refused",
-      code: "unusable_options",
+  test.each(["https://keys.example:3002", "keys .example"])("are rejected with %j, which is no domain", async id => {
+    expect(await failureOf(optionsOf({ _relyingPartyId: id }))).toMatchObject({
+      ...unusable,
       detail: expect.stringMatching(/^rp\.id must be a domain/),
     });
   });

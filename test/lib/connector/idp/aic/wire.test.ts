@@ -57,24 +57,6 @@ describe("creation options of a step", () => {
     expect(optionsOf(metadata({}, "OtherCallback"), "OtherCallback", "")).toMatchObject({ rp: { id: "keys.example" } });
   });
 
-  test("have no member for an empty piece of a script", () => {
-    expect(parsed({ excludeCredentials: "", authenticatorSelection: "" })).toEqual({
-      rp: { id: "keys.example", name: "keys.example" },
-      user: { id: "Ym05MElHUmxZMjlrWldRPQ", name: "jan", displayName: "jan" },
-      challenge: "-_8",
-      pubKeyCredParams: [{ type: "public-key", alg: -7 }],
-    });
-  });
-
-  test("may have values without an underscore, as in the vendor's mock", () => {
-    const pubKeyCredParams = [{ type: "public-key", alg: -7 }];
-    const values = { relyingPartyId: "keys.example", pubKeyCredParams };
-    expect(parsed({ ...values, _relyingPartyId: undefined, _pubKeyCredParams: undefined })).toMatchObject({
-      rp: { id: "keys.example" },
-      pubKeyCredParams,
-    });
-  });
-
   test("are not usable without a user handle, or with one of more than 64 bytes", () => {
     expect(parsed({ userId: "" })).toBeUndefined();
     expect(parsed({ userId: "a".repeat(65) })).toBeUndefined();
