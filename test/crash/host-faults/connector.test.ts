@@ -1,8 +1,10 @@
 import { expect, test } from "vitest";
 import { revokeNow } from "../../../lib/connector/cancel/revoke-now.ts";
 import { sendEvents } from "../../../lib/connector/events/send-events.ts";
+import { minutes } from "../../../lib/platform/time.ts";
 import type { Peers } from "../../../local/peers/all.ts";
-import { idAt, onSiteBody } from "../../support/connector/on-site.ts";
+import { crashing } from "../../support/connector/crashing.ts";
+import { authenticator, authenticatorsOf, idAt, mixedBody, onSiteBody } from "../../support/connector/on-site.ts";
 import { orderBody, type TestConnector } from "../../support/connector/test-connector.ts";
 import { type Order, orderOf, submit } from "../random-faults/connector/orders.ts";
 import { wrongOutcomes } from "../random-faults/connector/outcome.ts";
@@ -18,6 +20,8 @@ interface Flow {
   readonly before: readonly Step[];
   readonly work: Step;
   readonly ends: readonly string[];
+  /** The work once more, by a healthy host: that of no timer. */
+  readonly finish?: (connector: TestConnector) => Promise<unknown>;
 }
 
 /** One fault in the work on an order. */
@@ -30,10 +34,24 @@ interface Play {
 
 const shippedTo = (idp: string) => () => orderOf(orderBody([1]), () => idp);
 const onSite = () => orderOf(onSiteBody(), () => "pingone");
+const mixed = () => orderOf(mixedBody([1], [authenticator()]), () => "entra");
 
 const shipments: Step = (_, connector) => connector.runShipments();
 const enrolled: Step = ({ requestId = "" }, _, { rfpr }) => rfpr.enroll(idAt(requestId));
 const credentials: Step = (_, connector) => connector.runCredentials();
+/** A create whose host dies when it has sent the authenticators. The job compensates it from now on. */
+const abandoned: Step = async (order, connector) => {
+  const dying = crashing("rfpr.put", "after", "all");
+  void submit(order, connector.anotherInstance(dying.options)).catch(() => undefined);
+  await dying.died;
+  connector.advance(minutes(6));
+};
+const past: Step = async (order, connector) => {
+  order.isErased = true;
+  connector.advance(minutes(6));
+};
+/** Of what has ended five minutes before. */
+const cleanUp = (connector: TestConnector) => connector.runCleanUp(1 / 288);
 const events: Step = (_, { context }) => sendEvents(context);
 const revoke: Step = ({ requestId = "" }, { context }) =>
   revokeNow({ requestId }, { kind: "api_token", application: "help-desk" }, context);
@@ -42,7 +60,7 @@ const creates = { before: [], work: submit, ends: ["complete", "failed"] };
 const activates = { before: [submit, shipments], work: credentials, ends: ["complete"] };
 
 const flows: readonly Flow[] = [
-  { name: "creates a request with a shipment", newOrder: shippedTo("entra"), ...creates },
+  { name: "creates a request with a shipment and an authenticator", newOrder: mixed, ...creates },
   { name: "creates a request with an authenticator", newOrder: onSite, ...creates },
   { name: "activates a credential at Entra ID", newOrder: shippedTo("entra"), ...activates },
   { name: "activates a credential at PingOne", newOrder: shippedTo("pingone"), ...activates },
@@ -61,6 +79,21 @@ const flows: readonly Flow[] = [
     ends: ["complete"],
   },
   { ...activates, name: "polls a shipment", newOrder: shippedTo("entra"), before: [submit], work: shipments },
+  {
+    name: "compensates what a create has left",
+    newOrder: onSite,
+    before: [abandoned],
+    work: credentials,
+    ends: ["complete"],
+  },
+  {
+    name: "cleans up",
+    newOrder: onSite,
+    before: [submit, enrolled, credentials, past],
+    work: (_, connector) => cleanUp(connector),
+    ends: [],
+    finish: cleanUp,
+  },
   { ...activates, name: "sends events", newOrder: shippedTo("entra"), before: [submit], work: events },
   {
     ...activates,
@@ -74,7 +107,7 @@ const flows: readonly Flow[] = [
 test.each(flows)(
   "a host that $name, and dies or stops at any of its calls, neither loses nor doubles anything",
   { timeout: 600_000 },
-  async ({ newOrder, before, work, ends }) => {
+  async ({ newOrder, before, work, ends, finish = async () => {} }) => {
     // An order that is not found is looked up once.
     const { connector, peers } = await openConnector({ reconcileForMs: 0 });
     const begin = async (): Promise<Order> => {
@@ -102,15 +135,18 @@ test.each(flows)(
       plays.push({ name: `${fault}: ${calls[number]?.name.slice(0, 200)}`, order, continued });
       // What the host has not leased is no work of the next one.
       await connector.runJobs();
+      await finish(connector);
     }
     const playOf = (sentence: string) => plays.find(({ order }) => sentence.includes(order.requestId ?? order.email));
     /** Lets a healthy host and the callers finish everything. Expects that each order has come to one of the ends. */
     const expectRepaired = async () => {
       await repair({ connector, peers, orders });
+      await finish(connector);
       const wrong = [...(await wrongOutcomes({ orders, peers, connector, hosts }))];
-      for (const { requestId = "" } of orders) {
-        const { state } = await connector.requestRow(requestId);
-        if (!ends.includes(state)) wrong.push(`${requestId} is ${state}`);
+      for (const { requestId = "", isErased } of orders) {
+        const state = isErased ? undefined : (await connector.requestRow(requestId)).state;
+        if (state !== undefined && !ends.includes(state)) wrong.push(`${requestId} is ${state}`);
+        if (isErased && authenticatorsOf(peers, requestId).length > 0) wrong.push(`${requestId} left an authenticator`);
       }
       expect(wrong.map(sentence => `${sentence} (${playOf(sentence)?.name})`)).toEqual([]);
     };
