@@ -1,5 +1,5 @@
 import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
-import { nearestNameIn } from "../lib/platform/settings/read-settings.ts";
+import { nearestNameIn } from "../lib/platform/settings/nearest-name.ts";
 
 /** A command of package.json as its users see it. */
 interface Command<T extends ParseArgsOptionsConfig> {

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { CredentialRequestOrder } from "../../docs/openapi/connector.ts";
-import { nearestNameIn } from "../../lib/platform/settings/read-settings.ts";
+import { nearestNameIn } from "../../lib/platform/settings/nearest-name.ts";
 import { csvRows } from "../import/csv-rows.ts";
 import { type Line, locationOf } from "../import/lines.ts";
 import { plain } from "../import/screen.ts";

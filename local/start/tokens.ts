@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { hashToken } from "../../lib/platform/azure/api-tokens.ts";
+import { hashOf } from "../../lib/platform/crypto.ts";
 import { instant } from "../../lib/platform/time.ts";
 import type { Vault } from "../peers/vault/vault.ts";
 
@@ -27,7 +27,7 @@ function localToken(api: keyof Tokens, vault: Vault): string {
 
 function accept(api: keyof Tokens, token: string, vault: Vault): void {
   const name = `${api}-api-tokens`;
-  const sha256 = hashToken(token);
+  const sha256 = hashOf(token);
   if (vault.tags(name).some(tags => tags.sha256 === sha256)) return;
   const [, id = ""] = token.split("_");
   vault.set(name, id, { id, name: "local", sha256, createdAt: instant(Date.now()) });

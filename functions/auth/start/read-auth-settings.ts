@@ -19,8 +19,8 @@ export function readAuthSettings(environment: Environment): AuthSettings {
 
 /** Throws `BadSettings` if caller addresses are limited but no trusted proxy reports them. */
 function requireProxies(environment: Environment): void {
-  const { TRUSTED_PROXIES } = validSettings(deploymentSettings, environment, ["TRUSTED_PROXIES"]);
-  const { AUTH_ADDRESS_LIMIT = 0 } = validSettings(authSettings, environment, ["AUTH_ADDRESS_LIMIT"]);
+  const { TRUSTED_PROXIES } = validSettings(deploymentSettings, environment);
+  const { AUTH_ADDRESS_LIMIT = 0 } = validSettings(authSettings, environment);
   if (TRUSTED_PROXIES !== 0 || AUTH_ADDRESS_LIMIT === 0) return;
   const reason = "must be at least 1 with AUTH_ADDRESS_LIMIT: only a trusted proxy reports the caller's address";
   throw new BadSettings([{ path: "TRUSTED_PROXIES", reason }]);

@@ -60,7 +60,7 @@ type IdpFileParser = typeof readIdpFile;
 
 /** Returns whether a file names the IdPs, so that its parser is needed. */
 export const usesIdpFile = (environment: Environment): boolean =>
-  validSettings(connectorSettings, environment, ["IDP_ENABLE_MULTI_IDP"]).IDP_ENABLE_MULTI_IDP === true;
+  validSettings(connectorSettings, environment).IDP_ENABLE_MULTI_IDP === true;
 
 /**
  * Reads the IdPs from the environment, or from the file that it names (C13). Other settings may be invalid: their
@@ -68,15 +68,8 @@ export const usesIdpFile = (environment: Environment): boolean =>
  * @param parseFile required if a file names the IdPs
  */
 function readIdpSettings(environment: Environment, parseFile: IdpFileParser | undefined): IdpSettingsAtStart {
-  const settings = validSettings(connectorSettings, environment, [
-    "IDP_SECRET_HOSTS",
-    "IDP_ENABLE_MULTI_IDP",
-    "IDP_CONFIGURATION_PATH",
-    "IDP_DEFAULT",
-  ]);
-  const { CLOUD_STORAGE_BLOB_ENDPOINT } = validSettings(deploymentSettings, environment, [
-    "CLOUD_STORAGE_BLOB_ENDPOINT",
-  ]);
+  const settings = validSettings(connectorSettings, environment);
+  const { CLOUD_STORAGE_BLOB_ENDPOINT } = validSettings(deploymentSettings, environment);
   const { IDP_SECRET_HOSTS = [], IDP_ENABLE_MULTI_IDP, IDP_DEFAULT = "" } = settings;
   const secretHosts = isLocalHost(environment) ? IDP_SECRET_HOSTS : withoutLoopback(IDP_SECRET_HOSTS);
   if (IDP_ENABLE_MULTI_IDP === undefined) return { secretHosts };

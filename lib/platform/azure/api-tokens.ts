@@ -1,6 +1,5 @@
-import { createHash } from "node:crypto";
 import { type ApiToken, apiToken, type Caller, type RoleApi } from "../caller.ts";
-import { isSameText, type KeyRing, keyedHash } from "../crypto.ts";
+import { hashOf, isSameText, type KeyRing, keyedHash } from "../crypto.ts";
 import { Fault } from "../fault.ts";
 import { badToken } from "../http/bearer.ts";
 import { between, days, hours, type Instant, isRecent } from "../time.ts";
@@ -19,9 +18,6 @@ const maxTokens = 100;
 
 /** While Key Vault is unavailable, a revoked token is accepted for at most this time. */
 const maxStaleMs = hours(1);
-
-/** Returns the SHA-256 of a whole token in base64url. */
-export const hashToken = (token: string): string => createHash("sha256").update(token).digest("base64url");
 
 /**
  * The static tokens of an API (G3). They are versions of one secret. Key Vault has no conditional writes, so with a
@@ -78,7 +74,7 @@ export function apiTokens(
       const [, service, id = ""] = tokenForm.exec(token) ?? [];
       if (service === undefined) throw badToken("malformed");
       if (service !== api) throw new Fault("forbidden", "The token belongs to another API.", { reason: "other_api" });
-      const sha256 = hashToken(token);
+      const sha256 = hashOf(token);
       const find = (tokens: readonly ApiToken[] = []) =>
         tokens.find(known => known.id === id && isSameText(known.sha256, sha256));
       const hasMac = async () => isSameText(await withMac(token.slice(0, -macLength)), token);
@@ -97,7 +93,7 @@ export function apiTokens(
       const token = await withMac(`${api}_${id}_${Buffer.from(random(24)).toString("base64url")}`);
       if ((await list()).length >= maxTokens)
         throw new Fault("conflict", `There are already ${maxTokens} API tokens. Revoke one that is no longer used.`);
-      const stored: ApiToken = { id, name: tokenName, sha256: hashToken(token), createdAt: now(), ...limits };
+      const stored: ApiToken = { id, name: tokenName, sha256: hashOf(token), createdAt: now(), ...limits };
       await secrets.set(name, id, { tags: { ...stored } });
       return { token, stored };
     },

@@ -1,4 +1,5 @@
 import type { Parsed, Problem } from "../fault.ts";
+import { nearestNameIn } from "./nearest-name.ts";
 import { isHttpOnLoopback, type Setting, splitList } from "./setting.ts";
 
 /** Environment variables. An empty or blank value counts as unset. */
@@ -29,24 +30,17 @@ export interface SettingsSchema<S extends SettingShape = SettingShape> {
    * Returns the problems that no setting has by itself. The value of a wrong setting is undefined, a setting that is
    * not set is absent. Problems of settings that are wrong by themselves are left out.
    */
-  check?(settings: Partial<SettingValues<S>>): readonly Problem[];
+  check(settings: Partial<SettingValues<S>>): readonly Problem[];
 }
 
-type Optional<S> = {
-  [K in keyof S]: S[K] extends Setting<infer T> ? (undefined extends T ? K : never) : never;
-}[keyof S];
-type ValueOf<F> = F extends Setting<infer T> ? T : never;
-
-/** The parsed settings of a schema. */
-export type SettingValues<S> = { [K in Exclude<keyof S, Optional<S>>]: ValueOf<S[K]> } & {
-  [K in Optional<S>]?: ValueOf<S[K]>;
-};
+/** The parsed settings of a schema; undefined for one that is not set. */
+export type SettingValues<S> = { [K in keyof S]: S[K] extends Setting<infer T> ? T : never };
 
 /** Returns the schema. It only infers the type. */
 export const settingsSchema = <S extends SettingShape>(
   shape: S,
-  check?: (settings: Partial<SettingValues<S>>) => readonly Problem[],
-): SettingsSchema<S> => ({ shape, ...(check && { check }) });
+  check: SettingsSchema<S>["check"] = () => [],
+): SettingsSchema<S> => ({ shape, check });
 
 const mustBeSet = "must be set";
 
@@ -64,7 +58,7 @@ export function readTexts<S extends SettingShape>(
     if (read === undefined && !setting.isOptional) problems.push({ path: name, reason: mustBeSet });
   }
   const wrong = new Set(problems.map(({ path }) => path));
-  const further = check?.(values as Partial<SettingValues<S>>) ?? [];
+  const further = check(values as Partial<SettingValues<S>>);
   problems.push(...further.filter(({ path }) => !wrong.has(path)));
   return { values: values as SettingValues<S>, problems };
 }
@@ -136,19 +130,11 @@ const findLoopbackProblems = (schema: SettingsSchema, environment: Environment):
     .filter(name => !inboundAddresses.includes(name) && splitList(environment[name] ?? "").some(isHttpOnLoopback))
     .map(path => ({ path, reason: "must be an https address: http on the loopback is allowed in local runs only" }));
 
-/** Returns those of the named settings whose own value is valid, also if other settings are invalid. */
-export function validSettings<S extends SettingShape, Name extends keyof S & string>(
-  { shape }: SettingsSchema<S>,
+/** Returns the settings whose own value is valid, also if others are invalid or missing. */
+export const validSettings = <S extends SettingShape>(
+  schema: SettingsSchema<S>,
   environment: Environment,
-  names: readonly Name[],
-): Partial<Pick<SettingValues<S>, Name & keyof SettingValues<S>>> {
-  const set = setVariables(environment);
-  const valid = names.flatMap(name => {
-    const read = readSetting(shape[name] as Setting<unknown>, set[name]);
-    return read?.ok ? [[name, read.value]] : [];
-  });
-  return Object.fromEntries(valid);
-}
+): Partial<SettingValues<S>> => readTexts(schema, setVariables(environment)).values;
 
 /** Returns the text of every setting: the given value, else the default, else an empty text. */
 export const effectiveSettings = (
@@ -179,52 +165,4 @@ export function combineReads<T extends readonly (() => unknown)[]>(
   });
   if (problems.length > 0) throw new BadSettings(problems);
   return values as { [K in keyof T]: T[K] extends () => infer R ? R : never };
-}
-
-/**
- * Returns the function that finds the known name that a misspelt name most likely stands for; undefined if there is
- * none. Case and separators do not count; of the other characters one in six may differ, at most two.
- */
-export function nearestNameIn(known: readonly string[]): (name: string) => string | undefined {
-  const candidates = known.map(candidate => {
-    const letters = lettersOf(candidate);
-    return { candidate, letters, bits: bitsOf(letters) };
-  });
-  return name => {
-    const letters = lettersOf(name);
-    const bits = bitsOf(letters);
-    const limit = Math.min(2, Math.floor(letters.length / 6));
-    const near = candidates
-      .filter(other => countBits(bits ^ other.bits) <= 2 * limit)
-      .map(({ candidate, letters: other }) => ({ candidate, distance: editDistance(letters, other, limit) }))
-      .filter(({ distance }) => distance <= limit);
-    return near.toSorted((a, b) => a.distance - b.distance)[0]?.candidate;
-  };
-}
-
-/** Returns a set of the letters of a name. An edit adds and removes at most one each. */
-const bitsOf = (letters: string): number =>
-  [...letters].reduce((bits, letter) => bits | (1 << letter.charCodeAt(0)), 0);
-
-function countBits(bits: number): number {
-  let count = 0;
-  for (let left = bits; left !== 0; left &= left - 1) count++;
-  return count;
-}
-
-const lettersOf = (name: string): string => name.toUpperCase().replace(/[^A-Z0-9]/g, "");
-
-/**
- * Returns the number of edits between two texts: insert, delete or replace a character, or swap two neighbours. Returns
- * infinity for more than `limit`. Edits only where the texts differ and gives up after `limit` edits.
- */
-function editDistance(a: string, b: string, limit: number): number {
-  if (Math.abs(a.length - b.length) > limit) return Number.POSITIVE_INFINITY;
-  let at = 0;
-  while (at < a.length && a[at] === b[at]) at++;
-  if (at === a.length || at === b.length) return Math.abs(a.length - b.length);
-  if (limit === 0) return Number.POSITIVE_INFINITY;
-  const rest = (skipA: number, skipB: number) => editDistance(a.slice(at + skipA), b.slice(at + skipB), limit - 1);
-  const isSwap = a[at] === b[at + 1] && a[at + 1] === b[at];
-  return 1 + Math.min(rest(1, 1), rest(1, 0), rest(0, 1), isSwap ? rest(2, 2) : Number.POSITIVE_INFINITY);
 }

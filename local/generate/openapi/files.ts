@@ -13,9 +13,8 @@ import { clientText, connectorText, coreText } from "./texts.ts";
 
 /** Returns every OpenAPI document by its file, with the paths where the environment's settings place them (decision G2). */
 export function openapiFiles(environment: Environment) {
-  const names = ["CORE_PATH", "CLIENT_PATH", "CONNECTOR_PATH"] as const;
-  const paths = validSettings(deploymentSettings, environment, names);
-  const prefix = (name: (typeof names)[number]) => paths[name] ?? "";
+  const paths = validSettings(deploymentSettings, environment);
+  const prefix = (name: "CORE_PATH" | "CLIENT_PATH" | "CONNECTOR_PATH") => paths[name] ?? "";
   return {
     "docs/openapi/core.json": openapiDocument(core, {
       prefix: prefix("CORE_PATH"),

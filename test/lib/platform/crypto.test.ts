@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { CompactEncrypt, decodeProtectedHeader } from "jose";
 import { describe, expect, test } from "vitest";
-import { createSealer, type KeyRing, SealError } from "../../../lib/platform/crypto.ts";
+import { createSealer, hashOf, type KeyRing, SealError } from "../../../lib/platform/crypto.ts";
 import { Fault } from "../../../lib/platform/fault.ts";
 import { measureCpu } from "../../support/cpu-time.ts";
 
@@ -184,4 +184,8 @@ test("the current version of the key is the one that seals", async () => {
 test("a vault that is away stays what it is: unavailable, not a broken value", async () => {
   const away = createSealer(ringOf());
   await expect(away.seal("secret", place)).rejects.toMatchObject({ kind: "unavailable" });
+});
+
+test("the hash of a stored secret is its SHA-256 in base64url", () => {
+  expect(hashOf("abc")).toBe("ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0");
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { nearestNameIn } from "../../../../lib/platform/settings/read-settings.ts";
+import { nearestNameIn } from "../../../../lib/platform/settings/nearest-name.ts";
 
 const known = ["CORE_PATH", "EMAIL_SENDER_ADDRESS", "PIN_MAIL_DOMAINS", "RETRY_MIN_SECONDS", "RETRY_MAX_SECONDS"];
 const nearestName = nearestNameIn(known);
