@@ -35,8 +35,6 @@ function wordsOf({ event, ...fields }: Event): string {
       return `enrollment of key ${keyId}: ${outcome}`;
     case "job":
       return jobWords(fields);
-    case "setting_misspelt":
-      return `${fields.setting} is not a setting; did you mean ${fields.nearest}?`;
     case "pin_mail_sent":
       return `PIN email sent for key ${keyId}`;
     default:

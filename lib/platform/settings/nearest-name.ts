@@ -3,30 +3,15 @@
  * none. Case and separators do not count; of the other characters one in six may differ, at most two.
  */
 export function nearestNameIn(known: readonly string[]): (name: string) => string | undefined {
-  const candidates = known.map(candidate => {
-    const letters = lettersOf(candidate);
-    return { candidate, letters, bits: bitsOf(letters) };
-  });
+  const candidates = known.map(candidate => ({ candidate, letters: lettersOf(candidate) }));
   return name => {
     const letters = lettersOf(name);
-    const bits = bitsOf(letters);
     const limit = Math.min(2, Math.floor(letters.length / 6));
     const near = candidates
-      .filter(other => countBits(bits ^ other.bits) <= 2 * limit)
       .map(({ candidate, letters: other }) => ({ candidate, distance: editDistance(letters, other, limit) }))
       .filter(({ distance }) => distance <= limit);
     return near.toSorted((a, b) => a.distance - b.distance)[0]?.candidate;
   };
-}
-
-/** Returns a set of the letters of a name. An edit adds and removes at most one each. */
-const bitsOf = (letters: string): number =>
-  [...letters].reduce((bits, letter) => bits | (1 << letter.charCodeAt(0)), 0);
-
-function countBits(bits: number): number {
-  let count = 0;
-  for (let left = bits; left !== 0; left &= left - 1) count++;
-  return count;
 }
 
 const lettersOf = (name: string): string => name.toUpperCase().replace(/[^A-Z0-9]/g, "");

@@ -91,32 +91,12 @@ function readSetting<T>(setting: Setting<T>, given: string | undefined): Parsed<
   return text === undefined ? undefined : setting.parse(text);
 }
 
-function missing(name: string, schema: SettingsSchema, environment: Environment): string {
-  const misspelt = misspeltSettings([schema], environment).find(({ nearest }) => nearest === name);
-  return misspelt === undefined ? mustBeSet : `${mustBeSet}; ${misspelt.setting} is set, but is not a setting`;
-}
-
-/** A variable that is not a setting, and the setting whose name is nearest to it. */
-interface MisspeltSetting {
-  readonly setting: string;
-  readonly nearest: string;
-}
-
-/**
- * Returns the variables whose names are probably misspelt names of settings in these schemas. They are no reason to
- * refuse the start, because the platform and other programs have variables of their own.
- */
-export function misspeltSettings(
-  schemas: readonly SettingsSchema[],
-  environment: Environment,
-): readonly MisspeltSetting[] {
-  const known = schemas.flatMap(schema => Object.keys(schema.shape));
-  const nearestName = nearestNameIn(known);
-  return Object.entries(environment).flatMap(([setting, value]) => {
-    if (!value?.trim() || known.includes(setting)) return [];
-    const nearest = nearestName(setting);
-    return nearest === undefined ? [] : [{ setting, nearest }];
-  });
+/** Returns the reason of a missing setting, with the variable that is probably its misspelt name. */
+function missing(name: string, { shape }: SettingsSchema, environment: Environment): string {
+  const nearestName = nearestNameIn(Object.keys(shape));
+  const others = Object.keys(setVariables(environment)).filter(variable => !Object.hasOwn(shape, variable));
+  const misspelt = others.find(variable => nearestName(variable) === name);
+  return misspelt === undefined ? mustBeSet : `${mustBeSet}; ${misspelt} is set, but is not a setting`;
 }
 
 /**

@@ -83,13 +83,6 @@ describe("the pretty log", () => {
     expect(stderr).toBe("error  failed\n    Error: no answer\n      at one (a.ts:1)\n    E: refused\n");
   });
 
-  test("asks whether a misspelt setting is the nearest one", async () => {
-    const event = '{"event":"setting_misspelt","setting":"SERVICE_API","nearest":"SERVICE_APIS"}';
-    expect((await logged("pretty", log => log.line("warn", event))).stderr).toBe(
-      "warn  SERVICE_API is not a setting; did you mean SERVICE_APIS?\n",
-    );
-  });
-
   test("passes other text on", async () => {
     expect((await logged("pretty", log => log.line("info", "{not JSON"))).stdout).toBe("{not JSON\n");
   });
