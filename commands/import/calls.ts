@@ -1,5 +1,6 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { readRetryAfter } from "../../lib/platform/response-headers.ts";
-import { type Now, seconds } from "../../lib/platform/time.ts";
+import { instant, type Now, seconds } from "../../lib/platform/time.ts";
 import { type ApiAnswer, WrongService } from "../api.ts";
 
 /** The run cannot continue with any key. The message says why. */
@@ -17,6 +18,12 @@ export interface Calling {
   readonly stop: AbortSignal;
   /** Fires when calls in progress are to end too. */
   readonly cut: AbortSignal;
+  /** Called when all calls have to wait. */
+  readonly waits: (seconds: number) => void;
+}
+
+/** What tests replace. */
+interface Surroundings {
   /** Rejects when the signal fires. */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
   /** Returns a number from 0 to 1. */
@@ -25,10 +32,14 @@ export interface Calling {
   readonly now: () => number;
   /** The time of day, for a Retry-After that is a date. */
   readonly timeOfDay: Now;
-  /** Called when all calls have to wait. */
-  readonly waits: (seconds: number) => void;
 }
 
+const real: Surroundings = {
+  sleep: (ms, signal) => pause(ms, undefined, { signal }),
+  random: Math.random,
+  now: () => performance.now(),
+  timeOfDay: () => instant(Date.now()),
+};
 export interface Answered {
   readonly status: number;
   readonly headers: Headers;
@@ -56,7 +67,10 @@ const maxRunningMs = 360_000;
  * delays all calls; that of a 409 delays only the call itself, because an earlier call with the same idempotency key still runs. A 500
  * that persists is returned, because it may concern this call only.
  */
-export function createAsk({ service, url, stop, cut, sleep, random, now, timeOfDay, waits }: Calling): Ask {
+export function createAsk(
+  { service, url, stop, cut, waits }: Calling,
+  { sleep, random, now, timeOfDay }: Surroundings = real,
+): Ask {
   let notBefore = 0;
 
   const answered = async (call: Parameters<Ask>[0]) => {

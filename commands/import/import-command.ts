@@ -138,7 +138,7 @@ async function send<A extends CommonArguments, T>(
   { given, api, total }: { readonly given: A; readonly api: Client<paths>; readonly total: number },
   { screen, now }: RunDeps,
 ) {
-  return runCalls({ service: "a Core API", url: given.url, screen, now }, async (ask, stop) => {
+  return runCalls({ service: "a Core API", url: given.url, screen }, async (ask, stop) => {
     await checkCore({ api, ask });
     return runImport(lines, {
       parallel: given.parallel,

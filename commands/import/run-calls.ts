@@ -1,11 +1,7 @@
-import { setTimeout as pause } from "node:timers/promises";
-import { instant, type Now } from "../../lib/platform/time.ts";
 import { apiUrl } from "../api.ts";
 import { type Ask, createAsk, ImportStopped } from "./calls.ts";
 import { catchInterrupt } from "./interrupt.ts";
 import type { Screen } from "./screen.ts";
-
-const timeOfDay: Now = () => instant(Date.now());
 
 /** The exit codes of a command that sends the lines of a file. */
 export const exitCodes = { done: 0, someFailed: 1, notStarted: 2, stopped: 3 };
@@ -15,8 +11,6 @@ interface Calls {
   readonly service: string;
   readonly url: string;
   readonly screen: Screen;
-  /** Monotonic, in milliseconds. */
-  readonly now: () => number;
 }
 
 /** How calls ended early: the exit code of a signal, the reason for which no further call makes sense. */
@@ -31,7 +25,7 @@ export interface EndedEarly {
  * @returns its result, without it if it has thrown `ImportStopped`
  */
 export async function runCalls<R extends object>(
-  { service, url, screen, now }: Calls,
+  { service, url, screen }: Calls,
   work: (ask: Ask, stop: AbortSignal) => Promise<R>,
 ): Promise<Partial<R> & EndedEarly> {
   const interrupt = catchInterrupt(() =>
@@ -44,10 +38,6 @@ export async function runCalls<R extends object>(
     url: address,
     stop,
     cut,
-    now,
-    timeOfDay,
-    random: Math.random,
-    sleep: (ms, signal) => pause(ms, undefined, { signal }),
     waits: seconds => screen.note(`${address} requests a wait of ${seconds} s.`),
   });
   try {

@@ -103,7 +103,7 @@ async function pass(
   if (open === 0) return { lines };
   const warnings = new Map<string, Order[]>();
   const warn = (text: string, order: Order) => warnings.set(text, [...(warnings.get(text) ?? []), order]);
-  const results = await runCalls({ service: "a connector", url, screen, now }, (ask, stop) =>
+  const results = await runCalls({ service: "a connector", url, screen }, (ask, stop) =>
     runImport(lines, {
       parallel,
       batch: 1,

@@ -112,9 +112,9 @@ export const expiryColumns = rowColumns({ kind: "expiry", version: schemaVersion
  * Writes the row of the expiry index that points to an expiring row. Clean-up checks that row after the hour has
  * passed. The key contains the hour, not the exact time, so that concurrent attempts share one index row.
  */
-export const indexExpiry = ({ expiry }: AuthTables, queue: Expiring, row: ExpiringRow): Promise<string> =>
+export const indexExpiry = ({ expiry }: AuthTables, table: Expiring, row: ExpiringRow): Promise<string> =>
   expiry.upsert({
-    partitionKey: queue,
+    partitionKey: table,
     rowKey: `${hourOf(row.ends)}_${row.partitionKey}_${row.rowKey}`,
     ...expiryColumns.toColumns({ partition: row.partitionKey, row: row.rowKey }),
   });
@@ -125,12 +125,12 @@ export const indexExpiry = ({ expiry }: AuthTables, queue: Expiring, row: Expiri
  */
 export async function saveExpiring(
   tables: AuthTables,
-  queue: Expiring,
+  table: Expiring,
   row: ExpiringRow,
   version: string | undefined,
 ): Promise<string | undefined> {
-  if (version !== undefined) return tables[queue].replace(row, version);
-  const [etag] = await Promise.all([tables[queue].insert(row), indexExpiry(tables, queue, row)]);
+  if (version !== undefined) return tables[table].replace(row, version);
+  const [etag] = await Promise.all([tables[table].insert(row), indexExpiry(tables, table, row)]);
   return etag;
 }
 

@@ -1,4 +1,3 @@
-import { setTimeout as pause } from "node:timers/promises";
 import * as z from "zod";
 import { connectApi } from "../../commands/api.ts";
 import { createAsk } from "../../commands/import/calls.ts";
@@ -22,10 +21,6 @@ export async function importKeyFile(file: z.output<typeof keyFile>, core: string
     url: core,
     stop: gone,
     cut: gone,
-    now: () => performance.now(),
-    timeOfDay: () => instant(Date.now()),
-    random: Math.random,
-    sleep: (ms, signal) => pause(ms, undefined, { signal }),
     waits: () => {},
   });
   const { lines: results, stopped } = await runImport(lines, {

@@ -21,11 +21,14 @@ function simulated(answers: readonly (ApiAnswer | Error)[], untilAwake: Promise<
     if (next === undefined || next instanceof Error) throw next;
     return next;
   };
-  const asking = createAsk({
+  const calling = {
     service: "a Core API",
     url: "https://core.example/core",
     stop: stop.signal,
     cut: new AbortController().signal,
+    waits: () => {},
+  };
+  const asking = createAsk(calling, {
     sleep: async ms => {
       waited.push(ms);
       const end = now + ms;
@@ -35,7 +38,6 @@ function simulated(answers: readonly (ApiAnswer | Error)[], untilAwake: Promise<
     random: () => 1,
     now: () => now,
     timeOfDay: () => instant(bootedAt + now),
-    waits: () => {},
   });
   return { ask: () => asking(call), stop, waited, calls: () => calls };
 }
