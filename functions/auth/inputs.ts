@@ -89,8 +89,8 @@ export const optionalInput = <T extends z.ZodType>(schema: T) =>
   z.preprocess(value => value ?? undefined, schema.optional());
 
 /** Returns a schema of an optional credential. An empty text counts as absent. */
-export const optionalText = (description: string, read = (text: string) => text) =>
-  optionalInput(z.string().transform(text => read(text) || undefined)).meta({ description });
+export const optionalText = (description: string, read?: (text: string) => string) =>
+  optionalInput(z.string().transform(text => (read ? read(text) : text) || undefined)).meta({ description });
 
 /** Returns a schema of an optional OTP, without white space. */
 export const optionalOtp = (description: string) => optionalText(description, readOtp);

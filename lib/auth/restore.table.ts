@@ -5,7 +5,6 @@ import type { Backup, BackupScope } from "../platform/maintenance/read-backup.ts
 import { forEachItem } from "../platform/maintenance/restore.ts";
 import type { Instant } from "../platform/time.ts";
 import { attributeColumns, attributesIn, attributesRow } from "./attributes/attribute-rows.table.ts";
-import type { Attributes } from "./attributes/attributes.ts";
 import { holderPrefix, indexHints, writeHint } from "./hints.table.ts";
 import { newEpoch } from "./ids.ts";
 import { keyIn, keyRow, otpKeyColumns } from "./otpkeys/key-rows.table.ts";
@@ -30,33 +29,32 @@ export const authBackedUp: BackupScope = {
   containers: [],
 };
 
+function readKey(rows: readonly Entity[]) {
+  const { key, attributes } = byRowKey(rows.map(asRow));
+  return key && { key: keyIn(key).value, attributes: attributesIn(attributes) };
+}
+
+function readUser(rows: readonly Entity[]) {
+  const { user: row, login, attributes } = byRowKey(rows.map(asRow));
+  const user = userIn(row)?.value;
+  return user && { user, attributes: attributesIn(attributes), lastLogin: lastLoginIn(login) };
+}
+
+const readSpent = (row: Entity) => ({
+  prefix: row.partitionKey,
+  hash: row.rowKey,
+  ends: spentColumns.fromRow(asRow(row)).ends,
+});
+
 /** What is done with each item of a backup. */
 interface Work {
-  key(item: { readonly key: OtpKey; readonly attributes: Attributes }): Promise<void>;
-  user(item: {
-    readonly user: User;
-    readonly attributes: Attributes;
-    readonly lastLogin: Instant | undefined;
-  }): Promise<void>;
-  spent(item: { readonly prefix: string; readonly hash: string; readonly ends: Instant }): Promise<void>;
+  key(item: NonNullable<ReturnType<typeof readKey>>): Promise<void>;
+  user(item: NonNullable<ReturnType<typeof readUser>>): Promise<void>;
+  spent(item: ReturnType<typeof readSpent>): Promise<void>;
 }
 
 /** Reads every item of a backup: OTP keys before users. Returns the number of unreadable items. */
 async function forEachAuthItem(backup: Backup, work: Work, log: Log): Promise<number> {
-  const readKey = (rows: readonly Entity[]) => {
-    const { key, attributes } = byRowKey(rows.map(asRow));
-    return key && { key: keyIn(key).value, attributes: attributesIn(attributes) };
-  };
-  const readUser = (rows: readonly Entity[]) => {
-    const { user: row, login, attributes } = byRowKey(rows.map(asRow));
-    const user = userIn(row)?.value;
-    return user && { user, attributes: attributesIn(attributes), lastLogin: lastLoginIn(login) };
-  };
-  const readSpent = (row: Entity) => ({
-    prefix: row.partitionKey,
-    hash: row.rowKey,
-    ends: spentColumns.fromRow(asRow(row)).ends,
-  });
   const keys = await forEachItem(partitions(withoutHolders(backup.rows("otpkeys"))), readKey, work.key, log);
   const users = await forEachItem(partitions(backup.rows("users")), readUser, work.user, log);
   return keys + users + (await forEachItem(backup.rows("spentotps"), readSpent, work.spent, log));

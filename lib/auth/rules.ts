@@ -1,5 +1,5 @@
 import { days, hours, minutes, seconds } from "../platform/time.ts";
-import { type AuthSettings, passwordMinLength } from "./settings.ts";
+import type { AuthSettings } from "./settings.ts";
 import { parseAllowList } from "./sign-in/caller-address.ts";
 
 /** Time limits in milliseconds, and numbers, that no setting changes (G9). */
@@ -64,7 +64,8 @@ export function toAuthRules(settings: AuthSettings, replaced: object = {}) {
     allowEmptyPassword: settings.AUTH_ALLOW_EMPTY_PASSWORD,
     identifyByOtp: settings.AUTH_IDENTIFY_BY_OTP,
     selfAssign: settings.AUTH_SELF_ASSIGN,
-    passwordMinLength: passwordMinLength(settings),
+    /** Longer if the password may be the only factor (A4). */
+    passwordMinLength: settings.AUTH_PASSWORD_MIN_LENGTH ?? (settings.AUTH_OTP_POLICY === "never" ? 15 : 8),
     throttle: {
       failures: settings.AUTH_THROTTLE_FAILURES,
       firstWaitMs: limits.throttleFirstWaitMs,

@@ -137,8 +137,3 @@ export const authSettings = settingsSchema(
 );
 
 export type AuthSettings = SettingValues<(typeof authSettings)["shape"]>;
-
-/** Returns the minimum length of a new password: longer if the password may be the only factor (A4). */
-export const passwordMinLength = (
-  settings: Pick<AuthSettings, "AUTH_OTP_POLICY" | "AUTH_PASSWORD_MIN_LENGTH">,
-): number => settings.AUTH_PASSWORD_MIN_LENGTH ?? (settings.AUTH_OTP_POLICY === "never" ? 15 : 8);

@@ -49,7 +49,7 @@ export const idKey = (id: number): string => String(id).padStart(16, "0");
 /** Returns the id at the end of a row key, where `idKey` has put it. */
 export const idAtEnd = (rowKey: string): number => Number(rowKey.slice(-16));
 
-/** Returns a random text by which a write whose response was lost is recognised. */
+/** Returns a random text by which a call recognises what it has written itself, also if the response was lost. */
 export const newWriteId = ({ random }: Pick<AuthTables, "random">): string =>
   Buffer.from(random(12)).toString("base64url");
 

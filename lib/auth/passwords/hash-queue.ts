@@ -48,6 +48,9 @@ interface HashCaller {
   readonly deviceUserId?: number | undefined;
 }
 
+/** Whose slots are counted: those of known callers, of unknown ones, and of the devices of a user by the id. */
+type SlotOwner = "known" | "unknown" | number;
+
 /**
  * Share of the slots that known callers can have, and unknown ones. The rest is reserved for the others: a flood of one
  * kind does not keep the other out.
@@ -75,31 +78,26 @@ const maxRetryAfterSeconds = 10;
 export function createHashQueue({ maxConcurrent, maxSlots, maxWaitMs, now, random }: HashQueueOptions) {
   const turns = pLimit(turnsPerHash * maxConcurrent);
   const slotsOfKind = Math.floor(maxSlots * shareOfKind);
-  const taken = { known: 0, unknown: 0 };
-  const takenByDevices = new Map<number, number>();
-  /** Counts a slot of the devices of a user, or its release. */
-  const countDevice = (userId: number, change: 1 | -1) => {
-    const count = (takenByDevices.get(userId) ?? 0) + change;
-    if (count === 0) takenByDevices.delete(userId);
-    else takenByDevices.set(userId, count);
+  const slots = new Map<SlotOwner, number>();
+  const taken = (by: SlotOwner) => slots.get(by) ?? 0;
+  const count = (by: SlotOwner, change: 1 | -1) => {
+    if (taken(by) + change === 0) slots.delete(by);
+    else slots.set(by, taken(by) + change);
   };
   const overloaded = () => new OverloadFault(1 + ((random(1)[0] ?? 0) % maxRetryAfterSeconds));
 
   return {
     /** Acquires a slot. Throws `OverloadFault` if there is none. */
     acquireSlot({ isKnown, deviceUserId }: HashCaller): HashSlot {
-      const isOnDevice =
-        !isKnown && deviceUserId !== undefined && (takenByDevices.get(deviceUserId) ?? 0) < slotsOfDevices;
+      const isOnDevice = !isKnown && deviceUserId !== undefined && taken(deviceUserId) < slotsOfDevices;
       const kind = isKnown || isOnDevice ? "known" : "unknown";
-      if (taken.known + taken.unknown >= maxSlots || taken[kind] >= slotsOfKind) throw overloaded();
-      taken[kind] += 1;
-      if (isOnDevice) countDevice(deviceUserId, 1);
-      let isTaken = true;
+      if (taken("known") + taken("unknown") >= maxSlots || taken(kind) >= slotsOfKind) throw overloaded();
+      let counted: readonly SlotOwner[] = isOnDevice ? [kind, deviceUserId] : [kind];
+      for (const by of counted) count(by, 1);
       const end = Promise.withResolvers<void>();
       const release = () => {
-        if (isTaken) taken[kind] -= 1;
-        if (isTaken && isOnDevice) countDevice(deviceUserId, -1);
-        isTaken = false;
+        for (const by of counted) count(by, -1);
+        counted = [];
         end.resolve();
       };
       return {

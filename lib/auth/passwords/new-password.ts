@@ -1,4 +1,4 @@
-import { accepted, invalidRequest, type Parsed, refused } from "../../platform/fault.ts";
+import { accepted, type Parsed, refused } from "../../platform/fault.ts";
 import { isLongerThan } from "../users/username.ts";
 import { normalPassword, passwordMaxCodePoints } from "./password-hash.ts";
 
@@ -24,21 +24,6 @@ export async function parseNewPassword(
     return refused("must not be a common password, a repetition, or a run such as abcdefgh");
   }
   return accepted(password);
-}
-
-/**
- * Returns a new password as `parseNewPassword` does. Throws Fault `invalid`, which names the field of the request and
- * the rule.
- */
-export async function checkNewPassword(
-  text: string,
-  field: string,
-  username: string,
-  { rules }: { readonly rules: { readonly passwordMinLength: number } },
-): Promise<string> {
-  const parsed = await parseNewPassword(text, username, rules.passwordMinLength);
-  if (parsed.ok) return parsed.value;
-  throw invalidRequest([{ path: field, reason: parsed.reason }]);
 }
 
 /** Maximum length of a unit whose repetition is always refused. A longer unit must be common itself. */

@@ -1,5 +1,5 @@
-import { timingSafeEqual } from "node:crypto";
 import * as z from "zod";
+import { isSameText } from "../../platform/crypto.ts";
 import { type Immutable, storedInstant } from "../../platform/stored.ts";
 import { hours, type Instant, type Now, plus } from "../../platform/time.ts";
 import type { KeyedHash } from "../keyed-hash.ts";
@@ -24,9 +24,7 @@ const validMs = hours(1);
 /** People mistype a code of 16 characters. It has 80 random bits, so that five tries guess nothing. */
 const maxTries = 5;
 
-interface Hashing {
-  readonly keyedHash: KeyedHash;
-}
+type Hashing = { readonly keyedHash: KeyedHash };
 
 /** Returns what is stored of a code. The id is part of it: moved to another user, the hash is wrong. */
 const hashPasswordCode = (code: string, userId: number, { keyedHash }: Hashing): Promise<string> =>
@@ -59,7 +57,5 @@ export function usableCode(
 export const endedCode = ({ validUntil }: PasswordCode): PasswordCode => ({ triesLeft: 0, validUntil });
 
 /** Returns whether a typed code is the one with the hash. */
-export async function isPasswordCode(code: string, hash: string, userId: number, deps: Hashing): Promise<boolean> {
-  const [given, expected] = [Buffer.from(await hashPasswordCode(code, userId, deps)), Buffer.from(hash)];
-  return given.length === expected.length && timingSafeEqual(given, expected);
-}
+export const isPasswordCode = async (code: string, hash: string, userId: number, deps: Hashing): Promise<boolean> =>
+  isSameText(await hashPasswordCode(code, userId, deps), hash);

@@ -41,22 +41,16 @@ const valuePattern = /^(\d{4}-\d\d-\d\dT\d\d)\.([1-9]\d{0,15})\.[\w-]{43}$/;
  * @param prefix that of the OTP key whose OTP was used
  */
 export function createSession(
-  { id: userId, epoch }: { readonly id: number; readonly epoch: number },
+  { id: userId, epoch }: Pick<User, "id" | "epoch">,
   prefix: string | undefined,
   now: Instant,
   { absoluteMs, random }: { readonly absoluteMs: number; readonly random: (bytes: number) => Uint8Array },
-): { readonly value: string; readonly key: SessionKey; readonly session: Session } {
+) {
   const expiresAt = plus(now, absoluteMs);
   const hour = hourOf(expiresAt);
   const value = `${hour}.${userId}.${Buffer.from(random(32)).toString("base64url")}`;
-  const session = {
-    userId,
-    epoch,
-    ...(prefix !== undefined && { prefix }),
-    createdAt: now,
-    accessedAt: now,
-    expiresAt,
-  };
+  const used = prefix === undefined ? {} : { prefix };
+  const session: Session = { userId, epoch, ...used, createdAt: now, accessedAt: now, expiresAt };
   return { value, key: { userId, hour, hash: hashOf(value) }, session };
 }
 
@@ -70,7 +64,7 @@ export function sessionKey(value: string): SessionKey | undefined {
 /** Returns whether a session is valid: within both time limits, and of the same user and epoch. */
 export const isLive = (
   session: Session,
-  user: { readonly id: number; readonly epoch: number },
+  user: Pick<User, "id" | "epoch">,
   now: Instant,
   { idleMs }: { readonly idleMs: number },
 ): boolean =>
@@ -111,20 +105,19 @@ export function sessionTable(tables: AuthTables) {
     ): Promise<string> {
       const { value, key, session } = createSession(user, prefix, now, { absoluteMs, random });
       // Values are unique, so a row that exists was written by an earlier try of this call.
-      await sessions.insert({ ...rowOf(key), ...sessionColumns.toColumns(session) });
+      const columns = sessionColumns.toColumns(session);
+      await sessions.insert({ partitionKey: sessionPartition(key), rowKey: key.hash, ...columns });
       return value;
     },
 
     /** Reads the session, and in parallel the user of its value. The caller checks whether they belong together. */
-    async find(
-      key: SessionKey,
-    ): Promise<{ readonly session: Stored<Session> | undefined; readonly user: Stored<User> | undefined }> {
-      const { partitionKey, rowKey } = rowOf(key);
+    async find(key: SessionKey) {
       const [row, user] = await Promise.all([
-        sessions.get(partitionKey, rowKey),
+        sessions.get(sessionPartition(key), key.hash),
         readUser(tables, { by: "id", id: key.userId }),
       ]);
-      return { session: row && { value: sessionColumns.fromRow(row), version: row.etag }, user };
+      const session: Stored<Session> | undefined = row && { value: sessionColumns.fromRow(row), version: row.etag };
+      return { session, user };
     },
 
     /** Writes a session by version. Returns undefined if it has ended or changed; never recreates an ended one. */
@@ -133,7 +126,8 @@ export function sessionTable(tables: AuthTables) {
       { value, version }: Stored<Session>,
       { epoch, accessedAt }: Pick<Session, "epoch" | "accessedAt">,
     ): Promise<Stored<Session> | undefined> {
-      const etag = await sessions.merge({ ...rowOf(key), epoch, accessedAt }, version);
+      const changed = { partitionKey: sessionPartition(key), rowKey: key.hash, epoch, accessedAt };
+      const etag = await sessions.merge(changed, version);
       return etag === undefined ? undefined : { value: { ...value, epoch, accessedAt }, version: etag };
     },
 
@@ -154,5 +148,3 @@ export function sessionTable(tables: AuthTables) {
     },
   };
 }
-
-const rowOf = (key: SessionKey) => ({ partitionKey: sessionPartition(key), rowKey: key.hash });

@@ -7,16 +7,9 @@ import { tooManyKeys } from "../otpkeys/manage-otpkeys.ts";
 import type { HashSlot } from "../passwords/hash-queue.ts";
 import { type LiveSession, sessionRequired } from "../sessions/manage-sessions.ts";
 import type { User } from "../store.ts";
+import { newWriteId } from "../tables.table.ts";
 import { foldUsername } from "../users/username.ts";
-import {
-  type Attempt,
-  concludeAttempt,
-  countAddress,
-  newAttempt,
-  padTiming,
-  reserveSlot,
-  withdraw,
-} from "./attempt.ts";
+import { type Attempt, concludeAttempt, countAddress, padTiming, reserveSlot, withdraw } from "./attempt.ts";
 import { invalidCredentials } from "./change-password.ts";
 import { checkOtp, wrongOtp } from "./check-otp.ts";
 import { readHolders } from "./identify.ts";
@@ -43,7 +36,7 @@ export async function assignOwnKey(
   if (!deps.rules.selfAssign) throw new Fault("forbidden", "Users may not assign otpkeys themselves.");
   const audit = (outcome: object) =>
     deps.log.info("self_assignment", { userId: user.id, username: user.name, ...outcome });
-  const attempt = newAttempt(deps);
+  const attempt: Attempt = { id: newWriteId(deps) };
   let decision: Awaited<ReturnType<typeof decide>>;
   try {
     using hashSlot = deps.hasher.acquireHashSlot({ isKnown: true });

@@ -30,10 +30,6 @@ export interface Attempt {
   address?: { readonly group: string; readonly since: Instant } | undefined;
 }
 
-export const newAttempt = ({ random }: Pick<AuthDeps, "random">): Attempt => ({
-  id: Buffer.from(random(12)).toString("base64url"),
-});
-
 /**
  * Counts an attempt against its caller's address before any other storage call, so that an address over its limit costs
  * no more than one read. Does nothing if addresses are not limited, if this one is on the allow-list, or if it is
@@ -69,7 +65,7 @@ export async function reserveSlot<T>(attempt: Attempt, read: () => Promise<T>, d
   const { now, sleep, random, rules } = deps;
   const deadline = plus(now(), rules.slotWaitMs);
   for (let pauseMs = 20; ; pauseMs = Math.min(pauseMs * 2, 1_000)) {
-    const next = reserve(stateOf(attempt), attempt.id, now(), rules.throttle);
+    const next = reserve(attempt.throttle?.value ?? noFailures, attempt.id, now(), rules.throttle);
     if (next !== undefined) {
       const reading = read();
       // If the reservation fails, this is never awaited: its rejection must not end the process.
@@ -87,8 +83,6 @@ export async function reserveSlot<T>(attempt: Attempt, read: () => Promise<T>, d
   }
 }
 
-const stateOf = ({ throttle }: Attempt): Throttle => throttle?.value ?? noFailures;
-
 /** Whether an attempt has a slot, or may have one. */
 const hasSlot = ({ id, throttle }: Attempt): boolean =>
   throttle?.value.reservations.some(reservation => reservation.id === id) === true;
@@ -105,7 +99,8 @@ async function save(attempt: Attempt, next: Throttle, { throttles, users, rules 
 }
 
 /** Writes the throttle unchanged, which takes the time of a real write. Without a throttle does a read. */
-export const padTiming = (attempt: Attempt, deps: AuthDeps): Promise<unknown> => save(attempt, stateOf(attempt), deps);
+export const padTiming = (attempt: Attempt, deps: AuthDeps): Promise<unknown> =>
+  save(attempt, attempt.throttle?.value ?? noFailures, deps);
 
 async function readAgain(attempt: Attempt, deps: AuthDeps): Promise<void> {
   if (attempt.throttle === undefined) return;
@@ -115,8 +110,9 @@ async function readAgain(attempt: Attempt, deps: AuthDeps): Promise<void> {
 /** Writes the end of an attempt into its throttle. Keeps what other attempts have written in the meantime. */
 async function writeEnd(attempt: Attempt, end: AttemptEnd, deps: AuthDeps): Promise<void> {
   const ownerId = attempt.throttle?.ownerId;
-  const { now, rules } = deps;
-  while (!(await save(attempt, endAttempt(stateOf(attempt), attempt.id, end, now(), rules.throttle), deps))) {
+  for (;;) {
+    const { value = noFailures } = attempt.throttle ?? {};
+    if (await save(attempt, endAttempt(value, attempt.id, end, deps.now(), deps.rules.throttle), deps)) return;
     await readAgain(attempt, deps);
     // The name has another owner, or none any more, whose throttle has nothing of this attempt.
     if (attempt.throttle?.ownerId !== ownerId) return;

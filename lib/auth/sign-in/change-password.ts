@@ -3,7 +3,7 @@ import { warnOnError } from "../../platform/log.ts";
 import type { Stored } from "../../platform/stored.ts";
 import { minutes } from "../../platform/time.ts";
 import type { AuthDeps } from "../deps.ts";
-import { checkNewPassword } from "../passwords/new-password.ts";
+import { parseNewPassword } from "../passwords/new-password.ts";
 import type { StoredPassword } from "../passwords/password-hash.ts";
 import { type LiveSession, moveSessionToEpoch, sessionRequired } from "../sessions/manage-sessions.ts";
 import type { User } from "../store.ts";
@@ -38,7 +38,7 @@ export async function changePassword(
 ): Promise<void> {
   const live = "session" in by ? by : undefined;
   const given = "session" in by ? { username: by.user.value.name, password: oldpass, otp } : { ...by, otp };
-  const password = await checkNewPassword(newpass, "newpass", given.username, deps);
+  const password = await checkNewPassword(newpass, given.username, deps);
   // Before the check, because a full queue after it would refuse a caller whose OTP is used up.
   using hashSlot = deps.hasher.acquireHashSlot({ isKnown: live !== undefined });
   const { user } = await signIn(given, deps, { ...options, sessionUser: live?.user.value });
@@ -73,6 +73,15 @@ async function replacePassword(
   return changed;
 }
 
+const invalidPassword = (reason: string): Fault => invalidRequest([{ path: "newpass", reason }]);
+
+/** Returns a new password in NFC. Throws Fault `invalid` for one that breaks the rules. */
+async function checkNewPassword(newpass: string, username: string, { rules }: AuthDeps): Promise<string> {
+  const parsed = await parseNewPassword(newpass, username, rules.passwordMinLength);
+  if (parsed.ok) return parsed.value;
+  throw invalidPassword(parsed.reason);
+}
+
 /** The time in which a person chooses a new password. */
 const tokenMs = minutes(10);
 
@@ -101,9 +110,8 @@ export async function setPasswordByToken(
   const opened = await deps.changeTokens.open(token, deps.now(), tokenMs);
   const user = opened && (await deps.users.find({ by: "id", id: opened.userId }));
   if (user === undefined || user.value.epoch !== opened?.epoch) throw invalidCredentials();
-  const password = await checkNewPassword(newpass, "newpass", user.value.name, deps);
-  if (await deps.hasher.verify(password, user.value))
-    throw invalidRequest([{ path: "newpass", reason: "must not be the present password" }]);
+  const password = await checkNewPassword(newpass, user.value.name, deps);
+  if (await deps.hasher.verify(password, user.value)) throw invalidPassword("must not be the present password");
   const hash = await deps.hasher.hash(password, user.value.id);
   await replacePassword(user, hash, "token", deps);
 }

@@ -66,7 +66,8 @@ export async function checkOtp(
   deps: AuthDeps,
 ): Promise<OtpResult> {
   const isAccepted = ({ value }: Stored<OtpKey>) => accepted.some(({ id }) => id === value.id);
-  const queried: Queried = new Map();
+  /** By the id of the OTP key. A second query would answer REPLAYED_OTP, so a retry takes the verdict of the first. */
+  const queried = new Map<number, CodeDecision>();
   let keys = candidates;
   return retryOnConflict(async () => {
     const split = splitByKeys(otp, keys, isAccepted);
@@ -110,21 +111,18 @@ function canCheckForAnyUser({ kind: name }: OtpKey): boolean {
   return kind?.checkedBy === "authentication-server" && !kind.isGuessable;
 }
 
-const retryAfterSeconds = 10;
-
 /** The OTP stays spent, so the message asks for a new one. */
 const noServerResponds = (): Fault =>
   new Fault("unavailable", "OTPs cannot be checked at the moment. Try again later with a new OTP.", {
-    retryAfterSeconds,
+    retryAfterSeconds: 10,
   });
 
-/**
- * Verdicts of the validation servers by the id of the OTP key. A second query would answer REPLAYED_OTP, so a retry
- * takes the verdict of the first.
- */
-type Queried = Map<number, CodeDecision>;
-
-async function decide(code: string, key: OtpKey, queried: Queried, deps: AuthDeps): Promise<CodeDecision> {
+async function decide(
+  code: string,
+  key: OtpKey,
+  queried: Map<number, CodeDecision>,
+  deps: AuthDeps,
+): Promise<CodeDecision> {
   const kind = key.kind && otpKinds[key.kind];
   if (kind?.checkedBy === "validation-server") {
     // As the key sent it: an OTP that is typed again under another keyboard layout is the same OTP.

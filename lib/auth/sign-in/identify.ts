@@ -106,22 +106,19 @@ export interface Evidence {
   readonly keys: OtpCandidates;
 }
 
-/** Reads the user and the OTP keys in parallel. */
-export async function readEvidence(identified: Identified, otp: string | undefined, deps: AuthDeps): Promise<Evidence> {
-  const [user, keys] = await Promise.all([
-    identified.keys === undefined ? readNamedUser(identified, deps) : readHolder(identified, deps),
-    identified.keys ?? (otp === undefined ? [] : readCandidates(otp, deps)),
-  ]);
-  return { user, keys };
-}
-
 /**
- * Reads the user who has the name. Without an id reads a user who cannot exist, so that timing does not reveal whether
- * the name leads to one.
+ * Reads the user and the OTP keys in parallel. If the name leads to no user, reads one who cannot exist, so that timing
+ * does not reveal it.
  */
-async function readNamedUser({ named, user }: Identified, { users }: AuthDeps): Promise<Stored<User> | undefined> {
-  const found = await (user === undefined ? users.findNone(named) : users.find({ by: "id", id: user.id }));
-  return found !== undefined && foldUsername(found.value.name) === named ? found : undefined;
+export async function readEvidence(identified: Identified, otp: string | undefined, deps: AuthDeps): Promise<Evidence> {
+  const { named, user, keys } = identified;
+  if (keys !== undefined) return { user: await readHolder(identified, deps), keys };
+  const [found, candidates] = await Promise.all([
+    user === undefined ? deps.users.findNone(named) : deps.users.find({ by: "id", id: user.id }),
+    otp === undefined ? [] : readCandidates(otp, deps),
+  ]);
+  const hasName = found !== undefined && foldUsername(found.value.name) === named;
+  return { user: hasName ? found : undefined, keys: candidates };
 }
 
 /**

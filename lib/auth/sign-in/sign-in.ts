@@ -1,14 +1,16 @@
 import { omitUndefined } from "../../platform/collections.ts";
+import type { Fields } from "../../platform/log.ts";
 import type { Stored } from "../../platform/stored.ts";
 import { measure } from "../../platform/telemetry.ts";
 import type { AuthDeps } from "../deps.ts";
 import { endSession, sessionRequired } from "../sessions/manage-sessions.ts";
 import type { User, UserSummary } from "../store.ts";
+import { newWriteId } from "../tables.table.ts";
 import { hashUsernameForLog } from "../users/username.ts";
 import {
+  type Attempt,
   concludeAttempt,
   countAddress,
-  newAttempt,
   type Outcome,
   padTiming,
   reserveSlot,
@@ -50,13 +52,13 @@ export async function signIn(
   deps: AuthDeps,
   { address, deviceToken, sessionUser, newSession }: SignInOptions = {},
 ): Promise<SignInResult> {
-  const attempt = newAttempt(deps);
+  const attempt: Attempt = { id: newWriteId(deps) };
   /** From the name row; replaced by the user's own row once it is read. */
   let who: UserSummary | undefined;
   /** Of the OTP key by which the user is identified. */
   let prefix: string | undefined;
-  const audit = (event: AuditEvent) =>
-    auditSignIn(given, who, { ...event, isOnDevice: attempt.nameThrottle === undefined ? undefined : true }, deps);
+  const audit = (event: Outcome & Fields) =>
+    auditSignIn(given, who, { ...event, ...(attempt.nameThrottle && { isOnDevice: true }) }, deps);
   try {
     const device = await deps.deviceTokens.open(deviceToken, deps.now(), deps.rules.deviceMs);
     // Also for an attempt without a password, so that it makes the same storage calls. The slot goes by who calls, not
@@ -126,17 +128,6 @@ async function renewHash(user: Stored<User>, password: string, { hasher, users, 
   }
 }
 
-/** What the audit event of an attempt has besides user and factors. */
-interface AuditEvent extends Outcome {
-  readonly otpOutcome?: string | undefined;
-  /** Whether the OTP was a temporary code. */
-  readonly temporaryCode?: boolean | undefined;
-  /** Prefix of the OTP key that the OTP belongs to. */
-  readonly prefix?: string | undefined;
-  /** True if the attempt counts against a device instead of the username (A23). */
-  readonly isOnDevice?: boolean | undefined;
-}
-
 /**
  * Writes the audit event of an authentication, granted or not: user, factors, outcome and reason (A12). The log adds
  * the caller's address and the request id. Logs an unknown username only as a keyed hash, because people type passwords
@@ -145,7 +136,7 @@ interface AuditEvent extends Outcome {
 async function auditSignIn(
   { username, password, passwordCode: code, otp }: Credentials,
   user: UserSummary | undefined,
-  event: AuditEvent,
+  event: Outcome & Fields,
   deps: AuthDeps,
 ): Promise<void> {
   const factors = Object.keys(omitUndefined({ password, code, otp }));

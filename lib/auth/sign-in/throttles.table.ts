@@ -16,10 +16,8 @@ const throttleRowSchema = () =>
     ends: storedInstant,
   });
 
-export const throttleColumns = rowColumns<Immutable<z.output<ReturnType<typeof throttleRowSchema>>>>(
-  { kind: "throttle", version: schemaVersion },
-  throttleRowSchema,
-);
+type ThrottleRow = Immutable<z.output<ReturnType<typeof throttleRowSchema>>>;
+export const throttleColumns = rowColumns<ThrottleRow>({ kind: "throttle", version: schemaVersion }, throttleRowSchema);
 
 /**
  * Storage of throttles. Their keys are hashed, because people also type passwords and OTPs into the field of the name.
@@ -54,8 +52,8 @@ export function throttleTable(tables: AuthTables) {
       value: Throttle,
       ends: Instant = tables.now(),
     ): Promise<ThrottleState | undefined> {
-      const { key, ownerId: id, version } = throttle;
-      const columns = throttleColumns.toColumns({ ...(id !== undefined && { id }), value, ends });
+      const { key, ownerId, version } = throttle;
+      const columns = throttleColumns.toColumns({ ...(ownerId !== undefined && { id: ownerId }), value, ends });
       const row = { partitionKey: await keyedHash(key.kind, key.text), rowKey: throttleRow, ...columns, ends };
       const etag = await saveExpiring(tables, "throttles", row, version);
       return etag === undefined ? undefined : { ...throttle, value, version: etag };

@@ -4,11 +4,6 @@ import type { UserRef } from "../users/username.ts";
 import { outcomeOfError } from "./attempt.ts";
 import { checkOtp, readCandidates } from "./check-otp.ts";
 
-interface Validation {
-  readonly validPassword: boolean;
-  readonly validOtp: boolean;
-}
-
 /**
  * Reports separately whether the password and the OTP are the user's. The OTP is used up; policy and throttle do not
  * apply, and nothing is counted (A13).
@@ -18,7 +13,7 @@ export async function validateUser(
   userRef: UserRef,
   { password, otp }: { readonly password?: string | undefined; readonly otp?: string | undefined },
   deps: AuthDeps,
-): Promise<Validation> {
+) {
   const [user, keys] = await Promise.all([
     deps.users.find(userRef),
     otp === undefined ? [] : readCandidates(otp, deps),
