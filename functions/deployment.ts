@@ -11,7 +11,7 @@ import { createLog, writeToHost } from "../lib/platform/log.ts";
 import { type DeploymentSettings, version } from "../lib/platform/settings/deployment-settings.ts";
 import type { Environment } from "../lib/platform/settings/read-settings.ts";
 import { openTelemetry } from "../lib/platform/telemetry/telemetry-sink.ts";
-import { minutes, seconds, systemClock } from "../lib/platform/time.ts";
+import { clockOf, minutes, seconds } from "../lib/platform/time.ts";
 import { createHealthCheck } from "./health.ts";
 
 /** The clients and other dependencies that all APIs share. Each client connects at its first call. */
@@ -49,7 +49,7 @@ export function openDeployment(
   settings: DeploymentSettings,
   { environment = {}, limits = {} }: { readonly environment?: Environment; readonly limits?: object } = {},
 ) {
-  const now = systemClock;
+  const now = clockOf(Date.now);
   const { storageCallMs: timeoutMs, ...ages } = { ...deploymentLimits, ...limits };
   /** The app's own identity. */
   const identity = managedIdentity({ clientId: settings.AZURE_CLIENT_ID, timeoutMs });

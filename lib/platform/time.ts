@@ -4,8 +4,11 @@ export type Instant = string;
 /** The clock. It is a dependency, so that tests can set the time (G9). */
 export type Now = () => Instant;
 
-/** The clock of this process. */
-export const systemClock: Now = () => instant(Date.now());
+/** Returns the clock that counts by a function such as `Date.now`. */
+export const clockOf =
+  (epochMs: () => number): Now =>
+  () =>
+    instant(epochMs());
 
 /** Converts milliseconds since 1970 to an instant. */
 export const instant = (epochMs: number): Instant => new Date(epochMs).toISOString();

@@ -7,7 +7,7 @@ import { type Attempt, padTiming } from "./attempt.ts";
 import { checkOtp, type OtpResult } from "./check-otp.ts";
 import type { Credentials, Evidence } from "./identify.ts";
 
-export type SignInRules = Pick<AuthDeps["rules"], "otpPolicy" | "allowEmptyPassword">;
+type SignInRules = Pick<AuthDeps["rules"], "allowEmptyPassword">;
 
 /** The results of the checks. For an unknown user: a wrong password, no OTP keys. */
 export interface SignInFacts {
@@ -23,11 +23,8 @@ export interface SignInFacts {
    * `valid`: of an enabled OTP key of this user that is not stopped, or its temporary code. `refused`: any other OTP.
    */
   readonly otp: "valid" | "refused" | "absent";
-  /**
-   * Of an OTP key that is enabled, or that has a temporary code. Also true if the key is stopped: otherwise the
-   * password alone would be sufficient. Read only without an OTP and with the policy `when-assigned`; else false.
-   */
-  readonly userHasSecondFactor: boolean;
+  /** Whether the policy demands an OTP of the user. Read only if none was given, else false. */
+  readonly needsOtp: boolean;
 }
 
 /** The outcome of the checks: why the sign-in is refused, or whom it is granted; and the result of the OTP, if any. */
@@ -50,11 +47,11 @@ export async function checkFactors(
 ): Promise<CheckedFactors> {
   const { password: stored, passwordCode: storedCode, otpkeys: assigned = [], enabled = true } = user?.value ?? {};
   if (password === undefined) hashSlot.release();
-  const [isRight, userHasSecondFactor] = await Promise.all([
+  const [isRight, needsOtp] = await Promise.all([
     passwordCode !== undefined
       ? checkPasswordCode(passwordCode, user, attempt, deps)
       : password !== undefined && deps.hasher.verify(password, user?.value, hashSlot),
-    otp === undefined && readSecondFactor(assigned, named, deps),
+    otp === undefined && readNeedsOtp(assigned, named, deps),
   ]);
   const isGiven = (passwordCode ?? password) !== undefined;
   const facts = {
@@ -62,7 +59,7 @@ export async function checkFactors(
     password: isGiven ? (isRight ? "right" : "wrong") : "absent",
     userHasPassword: user === undefined || stored !== undefined || storedCode !== undefined,
     mustChange: stored?.mustChange === true,
-    userHasSecondFactor,
+    needsOtp,
   } as const;
   // A disabled user is refused as for a wrong password, with the same work: no wrong OTP counts.
   const isCounted = user !== undefined && enabled && isPasswordSatisfied(deps.rules, facts);
@@ -103,15 +100,16 @@ async function checkPasswordCode(
 }
 
 /**
- * Returns whether the user has an OTP key that is enabled, also if it is stopped, or that has a temporary code. Without
- * an OTP key reads one that cannot exist, so that timing does not reveal whether the user has one.
+ * Returns whether the policy demands an OTP. With `when-assigned` that is if the user has an OTP key that is enabled,
+ * also if it is stopped, or that has a temporary code. Without an OTP key reads one that cannot exist, so that timing
+ * does not reveal whether the user has one.
  */
-async function readSecondFactor(
+async function readNeedsOtp(
   assigned: readonly AssignedKey[],
   named: string,
   { otpkeys, rules }: AuthDeps,
 ): Promise<boolean> {
-  if (rules.otpPolicy !== "when-assigned") return false;
+  if (rules.otpPolicy !== "when-assigned") return rules.otpPolicy === "always";
   if (assigned.length === 0) {
     await otpkeys.findNone(named);
     return false;
@@ -142,7 +140,7 @@ export function refusalOf(rules: SignInRules, facts: SignInFacts): SignInRefusal
   if (facts.isDisabled) return "disabled";
   if (!isPasswordSatisfied(rules, facts)) return facts.password === "wrong" ? "wrong_password" : "no_password";
   if (facts.otp === "refused") return "wrong_otp";
-  if (facts.otp === "absent" && (needsOtp(rules, facts) || !facts.userHasPassword)) return "no_otp";
+  if (facts.otp === "absent" && (facts.needsOtp || !facts.userHasPassword)) return "no_otp";
   return facts.mustChange ? "must_change" : undefined;
 }
 
@@ -151,7 +149,3 @@ export const isPasswordSatisfied = (
   rules: SignInRules,
   { password, userHasPassword }: Pick<SignInFacts, "password" | "userHasPassword">,
 ): boolean => (userHasPassword ? password === "right" : password === "absent" && rules.allowEmptyPassword);
-
-function needsOtp({ otpPolicy }: SignInRules, { userHasSecondFactor }: SignInFacts): boolean {
-  return otpPolicy === "always" || (otpPolicy === "when-assigned" && userHasSecondFactor);
-}

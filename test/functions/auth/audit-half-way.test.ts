@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Tables } from "../../../lib/platform/azure/tables.ts";
-import { Fault } from "../../../lib/platform/fault.ts";
 import { hotpKey, newPrefix, type SoftwareKey } from "../../support/auth/software-key.ts";
-import { crashingAfter, repeating, unanswered } from "../../support/auth/store-steps.ts";
+import { faultAt } from "../../support/auth/store-steps.ts";
 import {
   type MadeUser,
   newName,
@@ -228,79 +227,84 @@ const statesOf = async ({ events }: Case, of: Subjects): Promise<ReadonlyMap<str
     ),
   );
 
-/** Makes the call with a fault of storage at each of its writes. The change has one audit event if it was made, else none. */
-async function expectAudited(
-  each: Case,
-  fault: (write: number) => { tables: Tables; isHit(): boolean; settle(): Promise<unknown> },
+/** Makes the call once for each of its writes, which then has the fault. */
+async function atEachWrite(
+  { needs, before, act }: Case,
+  fault: "crash" | "unanswered" | "repeated",
+  prepare: (of: Subjects) => Promise<unknown>,
+  check: (
+    on: TestAuth,
+    of: Subjects,
+    status: number,
+    at: { readonly write: number; readonly isHit: boolean },
+  ) => unknown,
 ) {
   for (let write = 0, isHit = true; isHit; write++) {
-    const of = await subjects(each.needs);
-    await each.before?.(of);
-    const was = await statesOf(each, of);
-    const failing = fault(write);
+    const of = await subjects(needs);
+    await before?.(of);
+    await prepare(of);
+    const failing = faultAt(auth.deployment.tables, write, fault);
     const on = hostOn(failing.tables);
-    const { status } = await each.act(on, of);
-    await failing.settle();
+    const { status } = await act(on, of);
+    await failing.settled();
     isHit = failing.isHit();
-    const caller = {
-      requestId: "the.request",
-      ...(on.events("http").at(-1)?.api === "core" ? { application: tokenId } : { userId: of.user.id }),
-    };
-    for (const [event, state] of await statesOf(each, of)) {
-      const isMade = state !== was.get(event);
-      expect(isMade || status === 503, "without a failure the change is made").toBe(true);
-      const subjects = [of.user.id, of.name, of.key.prefix, of.free.prefix, of.prefix];
-      const events = on.events(event).filter(({ outcome = "granted" }) => outcome === "granted");
-      expect(events, `${event}, write ${write}`).toEqual(isMade ? [expect.objectContaining(caller)] : []);
-      for (const each of events) expect(subjects.some(one => JSON.stringify(each).includes(String(one)))).toBe(true);
-    }
+    await check(on, of, status, { write, isHit });
   }
 }
 
-describe("a change has one audit event, also if storage becomes unavailable during the call", () => {
+describe.each([
+  ["storage becomes unavailable during the call", "crash"],
+  ["its write is made and not answered", "unanswered"],
+] as const)("a change has one audit event if it is made, else none, also if %s", (_, fault) => {
   test.each(Object.entries(cases))("%s", async (_, each) => {
-    await expectAudited(each, write => {
-      const failing = crashingAfter(auth.deployment.tables, write, () => new Fault("unavailable", "no storage"));
-      return { tables: failing.tables, isHit: failing.isDead, settle: failing.dead };
+    let was: ReadonlyMap<string, string | undefined>;
+    const prepare = async (of: Subjects) => {
+      was = await statesOf(each, of);
+    };
+    await atEachWrite(each, fault, prepare, async (on, of, status, { write }) => {
+      const who = on.events("http").at(-1)?.api === "core" ? { application: tokenId } : { userId: of.user.id };
+      const caller = { requestId: "the.request", ...who };
+      const about = [of.user.id, of.name, of.key.prefix, of.free.prefix, of.prefix];
+      for (const [event, state] of await statesOf(each, of)) {
+        const isMade = state !== was.get(event);
+        expect(isMade || status === 503, "without a failure the change is made").toBe(true);
+        const events = on.events(event).filter(({ outcome = "granted" }) => outcome === "granted");
+        expect(events, `${event}, write ${write}`).toEqual(isMade ? [expect.objectContaining(caller)] : []);
+        for (const each of events) expect(about.some(one => JSON.stringify(each).includes(String(one)))).toBe(true);
+      }
     });
   });
 });
 
-test("what remains of a change that is made is logged, and the call succeeds", async () => {
-  for (let writes = 0, isDead = true; isDead; writes++) {
-    const of = await subjects(["key"]);
-    const failing = crashingAfter(auth.deployment.tables, writes, () => new Fault("unavailable", "no storage"));
-    const on = auth.anotherInstance({ ports: () => auth.storeOn(failing.tables) });
-    const before = auth.events("change_not_finished").length;
-    const { status } = await on.post(`/core/users/${of.user.id}/delete`);
-    await failing.dead();
-    isDead = failing.isDead();
-    const isMade = (await user(of)) === undefined;
-    const logged = auth.events("change_not_finished").length - before;
-    expect([status, logged]).toEqual(isMade ? [204, isDead ? 1 : 0] : [503, 0]);
-  }
-});
-
-describe("a change has one audit event, also if its write is made and not answered", () => {
-  test.each(Object.entries(cases))("%s", async (_, each) => {
-    await expectAudited(each, write => ({ ...unanswered(auth.deployment.tables, write), settle: async () => {} }));
-  });
-});
-
 describe("a change has one audit event, and its status, also if the response of a write is lost", () => {
-  test.each(Object.entries(cases))("%s", async (_, { needs, before, act, events }) => {
+  test.each(Object.entries(cases))("%s", async (_, each) => {
+    const names = Object.keys(each.events);
     const seen: object[] = [];
-    for (let write = 0, isRepeated = true; isRepeated; write++) {
-      const of = await subjects(needs);
-      await before?.(of);
-      const repeated = repeating(auth.deployment.tables, write);
-      const on = hostOn(repeated.tables);
-      const { status } = await act(on, of);
-      seen.push({ status, counts: Object.keys(events).map(event => on.events(event).length) });
-      isRepeated = repeated.isRepeated();
-    }
+    await atEachWrite(
+      each,
+      "repeated",
+      async () => {},
+      (on, __, status) => seen.push({ status, counts: names.map(event => on.events(event).length) }),
+    );
     // The last call had no lost response.
-    expect(seen.at(-1)).toMatchObject({ counts: Object.keys(events).map(() => 1) });
+    expect(seen.at(-1)).toMatchObject({ counts: names.map(() => 1) });
     expect(new Set(seen.map(each => JSON.stringify(each))).size, JSON.stringify(seen)).toBe(1);
   });
+});
+
+test("what remains of a change that is made is logged, and the call succeeds", async () => {
+  const deletion = cases["the deletion of a user"] as Case;
+  const logged = () => auth.events("change_not_finished").length;
+  let before = 0;
+  await atEachWrite(
+    deletion,
+    "crash",
+    async () => {
+      before = logged();
+    },
+    async (_, of, status, { isHit }) => {
+      const isMade = (await user(of)) === undefined;
+      expect([status, logged() - before]).toEqual(isMade ? [204, isHit ? 1 : 0] : [503, 0]);
+    },
+  );
 });

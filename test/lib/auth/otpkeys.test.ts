@@ -4,7 +4,7 @@ import { openAuthTables } from "../../../lib/auth/tables.table.ts";
 import { replaceUser } from "../../../lib/auth/users/user-rows.table.ts";
 import { days, plus } from "../../../lib/platform/time.ts";
 import { named, openAuthStorage, plainKey, storageDeps, username } from "../../support/auth/store.ts";
-import { repeating } from "../../support/auth/store-steps.ts";
+import { faultAt } from "../../support/auth/store-steps.ts";
 import { aroundCalls } from "../../support/storage/around-calls.ts";
 
 let count = 0;
@@ -113,7 +113,7 @@ describe("an OTP that validation servers check", () => {
     const hash = "uU0nuZNNPgilLlLX2n2r-sSE7-N6U4DukIj3rOLvzek";
     const spends = Array.from({ length: 100 }, (_, n) => (n % 2 ? store : another).otpkeys.spendOtp(one, hash, until));
     expect((await Promise.all(spends)).filter(Boolean)).toHaveLength(1);
-    const lost = storage.on(repeating(storage.tables, 0).tables);
+    const lost = storage.on(faultAt(storage.tables, 0, "repeated").tables);
     expect(await lost.otpkeys.spendOtp(two, hash, until), "also if the response is lost").toBe(true);
     expect(await store.otpkeys.spendOtp(one, hash, until)).toBe(false);
   });

@@ -12,7 +12,7 @@ import {
   storageDeps,
   username,
 } from "../../support/auth/store.ts";
-import { Crash, crashingAfter, createStage, inTurns } from "../../support/auth/store-steps.ts";
+import { Crash, createStage, faultAt, inTurns } from "../../support/auth/store-steps.ts";
 import { breaches, residue, snapshotOf } from "../../support/auth/store-truth.ts";
 
 let storage: AuthStorage;
@@ -65,9 +65,9 @@ async function expectWhole() {
 }
 
 async function crashAfter(writes: number, act: (tables: Tables) => Promise<unknown>) {
-  const crashing = crashingAfter(storage.tables, writes);
+  const crashing = faultAt(storage.tables, writes, "crash", () => new Crash());
   await expect(act(crashing.tables)).rejects.toBeInstanceOf(Crash);
-  await crashing.dead();
+  await crashing.settled();
 }
 
 describe("a call that is slow after its commit leaves the row that another call is about to make true again", () => {

@@ -6,29 +6,34 @@ import { aroundCalls, type Call } from "../storage/around-calls.ts";
 /** The process has died: none of its further calls is sent. */
 export class Crash extends Error {}
 
+/** What happens at a write. After `crash` no call is sent; `repeated`: the response was lost; `unanswered`: for good. */
+type WriteFault = "crash" | "repeated" | "unanswered";
+
 /**
- * Sends as many writes, and crashes at the next one: a crash at a read in between leaves the same. `dead` resolves when no
- * call is under way any more.
- * @param error with which all further calls fail
+ * Lets a write, counted from 0, have a fault: a crash at a read in between leaves the same. `settled` resolves when no call is
+ * under way any more.
+ * @param error that callers get then
  */
-export function crashingAfter(
+export function faultAt(
   tables: Tables,
-  writes: number,
-  error: () => Error = () => new Crash(),
-): { tables: Tables; dead(): Promise<unknown>; isDead(): boolean } {
-  let left = writes;
-  let isDead = false;
+  write: number,
+  fault: WriteFault,
+  error: () => Error = () => new Fault("unavailable", "no storage"),
+): { tables: Tables; settled(): Promise<unknown>; isHit(): boolean } {
+  let writes = 0;
   const underWay: Promise<unknown>[] = [];
   return {
-    tables: aroundCalls(tables, (call, send) => {
-      isDead ||= call.writes && left-- === 0;
-      if (isDead) return Promise.reject(error());
-      const result = send();
-      underWay.push(result.catch(() => undefined));
+    tables: aroundCalls(tables, async (call, send) => {
+      const isFaulty = call.writes && writes++ === write;
+      if (fault === "crash" && (isFaulty || writes > write)) throw error();
+      const sent = fault === "repeated" && isFaulty ? send().then(send) : send();
+      underWay.push(sent.catch(() => undefined));
+      const result = await sent;
+      if (fault === "unanswered" && isFaulty) throw error();
       return result;
     }),
-    dead: () => Promise.all(underWay),
-    isDead: () => isDead,
+    settled: () => Promise.all(underWay),
+    isHit: () => writes > write,
   };
 }
 
@@ -36,31 +41,6 @@ interface Waiting extends Call {
   readonly actor: string;
   /** Sends it; resolves when it is answered. */
   go(): Promise<void>;
-}
-
-/** Sends one write twice, as the client does whose first answer got lost. Writes are counted from 0. */
-export function repeating(tables: Tables, write: number): { tables: Tables; isRepeated(): boolean } {
-  let writes = 0;
-  return {
-    tables: aroundCalls(tables, async (call, send) => {
-      if (call.writes && writes++ === write) await send();
-      return send();
-    }),
-    isRepeated: () => writes > write,
-  };
-}
-
-/** Makes one write, whose response never comes: the caller gets the error of an outage. Writes are counted from 0. */
-export function unanswered(tables: Tables, write: number): { tables: Tables; isHit(): boolean } {
-  let writes = 0;
-  return {
-    tables: aroundCalls(tables, async (call, send) => {
-      const result = await send();
-      if (call.writes && writes++ === write) throw new Fault("unavailable", "no storage");
-      return result;
-    }),
-    isHit: () => writes > write,
-  };
 }
 
 type Chosen = Pick<Waiting, "actor" | "name" | "writes">;
