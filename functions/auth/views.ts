@@ -20,7 +20,6 @@ const name = z.lazy(() => z.string().describe("Unique username."));
 const prefix = z.lazy(() => z.string().describe("Unique prefix of the OTP key, with which each of its OTPs begins."));
 const enabled = z.boolean().describe("Whether OTPs of the OTP key are accepted.");
 
-/** Returns the schema of an optional time. */
 const time = (description: string) => z.iso.datetime().optional().describe(description);
 
 export const attributesView = z.lazy(() =>
@@ -92,7 +91,6 @@ export const userView = z.lazy(() =>
     .meta({ id: "User" }),
 );
 
-/** Who sees a view, and when. */
 interface Viewer {
   readonly caller: Caller;
   readonly now: Instant;

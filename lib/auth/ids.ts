@@ -19,7 +19,6 @@ export const createdAt = (id: number): Instant => instant(idEpochMs + Math.floor
 /** Returns the smallest id that can be created at a time. */
 export const firstIdAt = (time: Instant): number => Math.max(1, (Date.parse(time) - idEpochMs) * idsPerMs);
 
-/** Returns whole bytes as a number. */
 const toNumber = (bytes: Uint8Array): number => bytes.reduce((sum, byte) => sum * 256 + byte, 0);
 
 /** Returns a new credential epoch: 48 random bits, so that it is also the id of the write that sets it. */

@@ -46,7 +46,6 @@ const readSpent = (row: Entity) => ({
   ends: spentColumns.fromRow(asRow(row)).ends,
 });
 
-/** What is done with each item of a backup. */
 interface Work {
   key(item: NonNullable<ReturnType<typeof readKey>>): Promise<void>;
   user(item: NonNullable<ReturnType<typeof readUser>>): Promise<void>;

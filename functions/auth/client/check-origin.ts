@@ -4,7 +4,6 @@ import { cameThroughProxy, notThroughProxy } from "../../../lib/platform/http/pr
 import type { ServeOptions } from "../../../lib/platform/http/serve.ts";
 import { refuseClient } from "../errors.ts";
 
-/** Which origins may call. */
 interface OriginRules {
   readonly rules: { readonly allowedOrigins: readonly string[] };
   /** The public origin of this deployment, in addition to the host of the call. */
@@ -43,7 +42,6 @@ const refusal = "Pages of other origins may not call this API. To allow one, add
 /** Compares hosts only, not schemes, because TLS ends before the app. */
 const isOwn = (origin: string, host: string): boolean => URL.canParse(origin) && new URL(origin).host === host;
 
-/** What a page of an allowed origin may send. */
 const preflightHeaders = {
   "access-control-allow-methods": "GET, POST",
   "access-control-allow-headers": "content-type, x-service-session, x-service-device, x-request-id",

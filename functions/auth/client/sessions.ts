@@ -8,7 +8,6 @@ import type { Instant } from "../../../lib/platform/time.ts";
 import type { AuthContext } from "../context.ts";
 import { deviceHeader, optionalFlag, signInFields } from "../inputs.ts";
 
-/** The fields of login. */
 const loginFields = z.lazy(() =>
   z
     .object({ ...signInFields(), remember_device: optionalFlag("Whether to return a device token. Default: false.") })
@@ -79,7 +78,6 @@ const statusBody = z.lazy(() =>
     .meta({ id: "SessionStatus" }),
 );
 
-/** Returns Unix seconds with a fraction. */
 const unixSeconds = (time: Instant): number => Date.parse(time) / 1000;
 
 /** Returns the user of the session and its times (specification sections 2 and 4). */

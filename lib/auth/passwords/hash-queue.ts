@@ -30,11 +30,9 @@ export class OverloadFault extends Fault {
 }
 
 export interface HashQueueOptions {
-  /** Maximum number of hashes in progress. */
   readonly maxConcurrent: number;
   /** Maximum number of callers who have a slot: from before the first storage call until the end of the hash. */
   readonly maxSlots: number;
-  /** Maximum time that an attempt waits for its turn. */
   readonly maxWaitMs: number;
   readonly now: Now;
   readonly random: (bytes: number) => Uint8Array;

@@ -122,8 +122,7 @@ async function writeEnd(attempt: Attempt, end: AttemptEnd, deps: AuthDeps): Prom
 
 /**
  * Ends an attempt with a decision: releases its slot and counts the result. A success is also subtracted from the count
- * of the address. `end` has a refusal unless the attempt is granted: also a success has one if the user must change the
- * password first.
+ * of the address. `end` has a refusal unless the attempt is granted.
  */
 export async function concludeAttempt(attempt: Attempt, end: AttemptEnd, deps: AuthDeps): Promise<void> {
   await Promise.all([

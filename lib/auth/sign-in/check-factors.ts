@@ -11,13 +11,11 @@ type SignInRules = Pick<AuthDeps["rules"], "allowEmptyPassword">;
 
 /** The results of the checks. For an unknown user: a wrong password, no OTP keys. */
 export interface SignInFacts {
-  /** Whether an administrator disabled the user. */
   readonly isDisabled: boolean;
   /** `absent`: no password or an empty one was given. */
   readonly password: "right" | "wrong" | "absent";
   /** Also true while a code is in its place. */
   readonly userHasPassword: boolean;
-  /** Whether the user must change the password first. */
   readonly mustChange: boolean;
   /**
    * `valid`: of an enabled OTP key of this user that is not stopped, or its temporary code. `refused`: any other OTP.

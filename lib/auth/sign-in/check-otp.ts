@@ -18,9 +18,7 @@ export interface OtpResult {
   readonly prefix?: string;
   /** Whether the OTP is valid, and its OTP key is one of the accepted ones. */
   readonly isAccepted?: boolean;
-  /** Whether the row of the OTP key was written. */
   readonly written: boolean;
-  /** Whether the OTP was a temporary code. */
   readonly isTemporary?: boolean;
 }
 

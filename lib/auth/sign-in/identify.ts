@@ -4,7 +4,7 @@ import { possiblePrefixes, splitOtp } from "../otpkeys/kinds/split-otp.ts";
 import { type Device, isDeviceOf } from "../sessions/device-token.ts";
 import type { KeyHolders, ThrottleState, User, UserSummary } from "../store.ts";
 import { foldUsername, parseUsername, type Username } from "../users/username.ts";
-import { readThrottle } from "./attempt.ts";
+import { type Attempt, readThrottle } from "./attempt.ts";
 import { type OtpCandidates, readCandidates } from "./check-otp.ts";
 import { lockAt } from "./throttle.ts";
 
@@ -19,14 +19,10 @@ export interface Credentials {
 
 /** The user whom credentials name. */
 export interface Identified {
-  /** The throttle that counts the attempt. Absent: the credentials can name no user. */
-  readonly throttle?: ThrottleState;
   /** The folded username, or the prefix of the OTP. A random text if they can name no user. */
   readonly named: string;
   /** The user to whom the username leads; the row of the user decides whether the user has the name. */
   readonly user?: UserSummary;
-  /** The throttle of the username; present if the attempt counts against a device instead (A23). */
-  readonly nameThrottle?: ThrottleState;
   /** Every OTP key that the OTP may belong to; present if the OTP identifies the user. */
   readonly keys?: OtpCandidates;
   /** The one of them whose kind matches the OTP. */
@@ -34,18 +30,19 @@ export interface Identified {
 }
 
 /**
- * Identifies the user by username, or by the OTP's prefix if the deployment allows that (A6). If the credentials can
- * name no user, does reads in place of those of a name, so that the time is the same (A5).
+ * Identifies the user by username, or by the OTP's prefix if the deployment allows that (A6), and reads the throttle
+ * that counts the attempt. If the credentials can name no user, there is none, and other reads take the time (A5).
  */
 export async function identify(
   { username, otp }: Credentials,
+  attempt: Attempt,
   device: Device | undefined,
   deps: AuthDeps,
 ): Promise<Identified> {
   const parsed = username === undefined ? undefined : parseUsername(username);
-  if (parsed?.ok) return identifyByName(parsed.value, device, deps);
+  if (parsed?.ok) return identifyByName(parsed.value, attempt, device, deps);
   const mayNameUser = username === undefined && otp !== undefined && deps.rules.identifyByOtp;
-  const identified = mayNameUser ? await identifyByOtp(otp, deps) : undefined;
+  const identified = mayNameUser ? await identifyByOtp(otp, attempt, deps) : undefined;
   if (identified !== undefined) return identified;
   const named = Buffer.from(deps.random(8)).toString("hex");
   await Promise.all([deps.users.findNone(named), deps.users.findNone(named)]);
@@ -54,6 +51,7 @@ export async function identify(
 
 async function identifyByName(
   { name, folded }: Username,
+  attempt: Attempt,
   device: Device | undefined,
   deps: AuthDeps,
 ): Promise<Identified> {
@@ -61,19 +59,17 @@ async function identifyByName(
     readThrottle({ kind: "name", text: folded }, deps),
     device && readDevice(device, deps),
   ]);
-  const { ownerId } = throttle;
-  const named = { named: folded, ...(ownerId !== undefined && { user: { id: ownerId, name } }) };
   // A locked throttle of a device does not count: a browser cannot omit the cookie of its device, and an administrator
   // unlocks a person by the username alone.
   const isOnDevice = own !== undefined && foldUsername(own.user.name) === folded && !isLocked(own.throttle, deps);
-  return isOnDevice ? { ...named, throttle: own.throttle, nameThrottle: throttle } : { ...named, throttle };
+  attempt.throttle = isOnDevice ? own.throttle : throttle;
+  if (isOnDevice) attempt.nameThrottle = throttle;
+  const { ownerId } = throttle;
+  return { named: folded, ...(ownerId !== undefined && { user: { id: ownerId, name } }) };
 }
 
 /** Reads the user of a device token with the throttle of the device; undefined if the token has ended. */
-async function readDevice(
-  device: Device,
-  deps: AuthDeps,
-): Promise<{ readonly user: User; readonly throttle: ThrottleState } | undefined> {
+async function readDevice(device: Device, deps: AuthDeps) {
   const { userId, epoch, number } = device;
   const [user, throttle] = await Promise.all([
     deps.users.find({ by: "id", id: userId }),
@@ -85,7 +81,7 @@ async function readDevice(
 const isLocked = ({ value }: ThrottleState, { rules, now }: AuthDeps): boolean =>
   lockAt(value, now(), rules.throttle).lockedUntil !== undefined;
 
-async function identifyByOtp(otp: string, deps: AuthDeps): Promise<Identified | undefined> {
+async function identifyByOtp(otp: string, attempt: Attempt, deps: AuthDeps): Promise<Identified | undefined> {
   const prefixes = possiblePrefixes(otp);
   const read = await Promise.all(prefixes.map(prefix => deps.otpkeys.findHolders(prefix)));
   const found = read.filter(holders => holders !== undefined);
@@ -94,15 +90,14 @@ async function identifyByOtp(otp: string, deps: AuthDeps): Promise<Identified | 
   const holders = found.find(({ key }) => key === own);
   const named = own?.value.prefix ?? prefixes[0];
   if (named === undefined) return undefined;
-  const throttle = await readThrottle({ kind: "prefix", text: named }, deps);
-  return { named, throttle, keys, ...(holders && { holders }) };
+  attempt.throttle = await readThrottle({ kind: "prefix", text: named }, deps);
+  return { named, keys, ...(holders && { holders }) };
 }
 
 /** What is read from storage to decide an attempt. */
 export interface Evidence {
   /** Absent: there is no such user. */
   readonly user?: Stored<User> | undefined;
-  /** OTP keys that the OTP may belong to. */
   readonly keys: OtpCandidates;
 }
 

@@ -67,10 +67,7 @@ export async function signIn(
     await hashSlot.waitTurn();
     await countAddress(attempt, address, deps);
 
-    const identified = await identify(given, device, deps);
-    const { named, throttle, nameThrottle } = identified;
-    attempt.throttle = throttle;
-    attempt.nameThrottle = nameThrottle;
+    const identified = await identify(given, attempt, device, deps);
     who = identified.user;
     prefix = identified.holders?.key.value.prefix;
 
@@ -79,7 +76,12 @@ export async function signIn(
     // A reset or another change ended the session since it was read: nothing is checked, and nothing counts.
     if (sessionUser !== undefined && sessionUser.epoch !== evidence.user?.value.epoch) throw sessionRequired();
 
-    const { reason, user, result } = await checkFactors(given, evidence, { attempt, named, hashSlot }, deps);
+    const { reason, user, result } = await checkFactors(
+      given,
+      evidence,
+      { attempt, named: identified.named, hashSlot },
+      deps,
+    );
     const found = { otpOutcome: result?.outcome, temporaryCode: result?.isTemporary, prefix: result?.prefix };
 
     if (reason !== undefined) {
