@@ -3,7 +3,7 @@ import { isAddress, setting } from "../platform/settings/setting.ts";
 import { instant } from "../platform/time.ts";
 import { isAddressEntry } from "./sign-in/caller-address.ts";
 
-export const otpPolicies = ["never", "when-assigned", "always"] as const;
+const otpPolicies = ["never", "when-assigned", "always"] as const;
 
 const isOrigin = (text: string): boolean => isAddress(text) && new URL(text).origin === text;
 
