@@ -12,12 +12,8 @@ import { newKeyCounts, processSecurityKeys } from "./process-security-keys.ts";
 
 /**
  * Polls every due shipment; of version 1 shipments it also activates the security keys and sends their PINs. Then
- * tracks the shipments on their way. Logs an error and ends the run if the delivery service rejects the connector's
- * token, or if it answers 404 for polled shipments and knows no other one. If it is not known whether it does
- * (`probeOtherShipments`), the 404s are not counted, and the shipments stay due. If a peer throttles, a timer run waits
- * for the end of its Retry-After and continues with the peer's work.
- * @returns the numbers of shipments by the result of their poll, of credentials of version 1 that were activated, of
- * shipments that were tracked, and of requests that were deferred to a later run
+ * tracks the shipments on their way. Ends with an error event if the delivery service rejects the connector's token, or
+ * knows no shipment at all; its 404s count only if it knows another one (C10).
  */
 export async function processShipments(mode: Run["mode"], deps: ConnectorDeps) {
   const run = startRun(mode, deps);

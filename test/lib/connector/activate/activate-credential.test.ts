@@ -305,36 +305,6 @@ describe("an activation that is not answered", () => {
     expect(await credential()).toMatchObject({ state: "active" });
   });
 
-  test("that is answered 503 with a time to come back counts as unanswered", async () => {
-    const away = new Response("{}", { status: 503, headers: { "retry-after": "120" } });
-    let first = true;
-    const { connector, credential } = await ready({
-      fetch: async (url, init) => {
-        const answer = await fetch(url, init);
-        if (!first || init?.method !== "POST" || !/fido2Methods$/.test(String(url))) return answer;
-        first = false;
-        return away;
-      },
-    });
-    await connector.runCredentials();
-    expect(await connector.runCredentials("on_demand")).toMatchObject({ processed: 0 });
-    connector.advance(seconds(120));
-    await connector.runCredentials("on_demand");
-    expect(await credential()).toMatchObject({ state: "active" });
-    expect([posts(), readBacks()]).toEqual([1, 1]);
-  });
-
-  test("but by a proxy with 404 is read back before it is repeated", async () => {
-    const { connector, users, credential } = await ready();
-    failing({ kind: "nonsense", status: 404, phase: "after" });
-    await connector.runCredentials();
-    expect(registrationsOf(users[0] ?? "")).toBe(1);
-    expect(await credential()).toMatchObject({ state: "activation_pending" });
-    await connector.runCredentials();
-    expect(await credential()).toMatchObject({ state: "active" });
-    expect([posts(), readBacks()]).toEqual([1, 1]);
-  });
-
   test("and then refused is believed only after a second read-back at least a minute later", async () => {
     const { connector, users, credential } = await ready();
     failing({ kind: "drop", phase: "before" });
@@ -463,7 +433,7 @@ describe("an activation that was done and is answered with a failure", () => {
   ] as const;
   const faults: readonly FaultRule[] = [
     { kind: "throttle", retryAfter: 1 },
-    ...[400, 401, 403, 404, 409].map(status => ({ kind: "nonsense", status, body: {} }) as const),
+    ...[400, 401, 403, 404, 409, 503].map(status => ({ kind: "nonsense", status, body: {} }) as const),
   ];
   const cases = kinds.flatMap(kind => faults.map(fault => ({ ...kind, ...fault, name: fault.kind })));
 

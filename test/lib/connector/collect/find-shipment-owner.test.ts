@@ -6,10 +6,8 @@ import { makeResponseKey } from "../../../../lib/connector/peers/exchange-messag
 import { openSealed, pinResponseKeyPurpose, responseKeyPurpose } from "../../../../lib/connector/storage/sealed.ts";
 import { hours, minutes } from "../../../../lib/platform/time.ts";
 import { sealResponse } from "../../../../local/peers/security-key/exchange-format.ts";
-import { changedKeys } from "../../../support/connector/changed-peers.ts";
 import { unanswered } from "../../../support/connector/in-a-state.ts";
 import {
-  type ConnectorOptions,
   orderBody,
   peersOfFile,
   type TestConnector,
@@ -18,16 +16,6 @@ import {
 import type { Body } from "../api/bodies.ts";
 
 const peers = await peersOfFile();
-
-/** Responses of shipments whose text was damaged on the way while `isDamaged` returns true. Their headers stay readable. */
-const damaging = (isDamaged: () => boolean): ConnectorOptions =>
-  changedKeys(key => ({
-    ...key,
-    ...(isDamaged() && {
-      fido_credential_responses: key.fido_credential_responses.map(damaged),
-      fido_pin_response: damaged(key.fido_pin_response),
-    }),
-  }));
 
 const damaged = (jwe: string): string => {
   const [header, key, iv, text = "", tag] = jwe.split(".");
@@ -61,23 +49,6 @@ describe("a tentatively linked shipment", () => {
     expect(delivery).toMatchObject({ shipment: { id: shipmentId } });
     expect(delivery?.shipment?.tentative).toBeUndefined();
     await peers.delivery.control(shipmentId, { sabotage: null });
-    await runForHours(connector);
-    expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
-    expect(connector.events("shipment_link_rejected")).toEqual([]);
-  });
-
-  test("stays linked tentatively while its responses are damaged, and completes when they are not", async () => {
-    let isDamaged = true;
-    const connector = await testConnector(
-      peers,
-      damaging(() => isDamaged),
-    );
-    const { requestId, shipmentId } = await tentativelyLinked(connector, orderBody([1]));
-    await connector.runShipments("timer");
-    expect((await connector.requestRow(requestId)).delivery).toMatchObject({
-      shipment: { tentative: true, id: shipmentId },
-    });
-    isDamaged = false;
     await runForHours(connector);
     expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
     expect(connector.events("shipment_link_rejected")).toEqual([]);

@@ -23,7 +23,6 @@ import {
 const peers = await peersOfFile();
 const everyIdp = everyIdpOfFile(peers);
 const polls = () => peers.rfpr.count("GET", /authenticator-requests/);
-const activations = () => peers.entra.count("POST", /fido2Methods/);
 
 interface Waiting {
   readonly connector: TestConnector;
@@ -155,17 +154,6 @@ describe("an authenticator that is enrolled", () => {
     );
     expect(activated.map(call => call.split(" ")[0])).toEqual(["entra", "pingone", "aic", "entra"]);
   });
-
-  test("is activated once by two hosts that work at once", async () => {
-    const { connector, requestId } = await waiting(Array.from({ length: 3 }, () => authenticator()));
-    for (const position of [0, 1, 2]) await peers.rfpr.enroll(idAt(requestId, position));
-    const other = connector.anotherInstance();
-    await Promise.all([connector.runCredentials(), other.runCredentials()]);
-    await connector.runCredentials();
-    expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
-    expect(activations()).toBe(3);
-    expect(peers.mail.count("POST", /emails:send/)).toBe(3);
-  });
 });
 
 describe("an authenticator that waits", () => {
@@ -229,16 +217,6 @@ describe("an authenticator that is not enrolled", () => {
     expect(await credentials()).toMatchObject(Array(2).fill({ state, error_message: reason }));
     expect(await connector.read(requestId)).toMatchObject({ state });
     expect(await connector.queue("key")).toEqual([]);
-  });
-
-  test("and can no longer be enrolled after it was cancelled", async () => {
-    const { connector, requestId, states } = await waiting();
-    const started = peers.rfpr.begin(idAt(requestId));
-    await connector.context.rfpr?.cancel(idAt(requestId));
-    await connector.context.rfpr?.cancel(idAt(requestId));
-    await expect(started.finish()).rejects.toThrow(/cancelled already/);
-    await connector.runCredentials();
-    expect(await states()).toEqual(["cancelled"]);
   });
 
   test("in part: what could not be made fails, the rest is activated and its PIN mailed", async () => {

@@ -8,13 +8,12 @@ import { usersOf } from "../../../support/connector/in-a-state.ts";
 import {
   type ConnectorOptions,
   caller,
-  newUser,
   orderBody,
   peersOfFile,
   type TestConnector,
   testConnector,
 } from "../../../support/connector/test-connector.ts";
-import { altered, type Body } from "../api/bodies.ts";
+import type { Body } from "../api/bodies.ts";
 import { shipmentBodyV1 } from "../api/shipment-body-v1.ts";
 
 const peers = await peersOfFile();
@@ -766,50 +765,14 @@ describe("a credential that waits for its key", () => {
     expect(await one.connector.queue("poll")).toEqual([]);
   });
 
-  test.each<[string, (one: Ordered) => unknown]>([
-    ["is unknown to the delivery service", ({ shipmentId }) => peers.delivery.control(shipmentId, { delete: true })],
-    ["cannot be asked for", () => peers.delivery.fail({ kind: "drop", path: "shipments/", times: 1000 })],
-    ["is refused to us", () => peers.delivery.fail({ kind: "refuse", status: 401, path: "shipments/", times: 1000 })],
-  ])("ends so also where its shipment %s", async (_, prepare) => {
+  test("ends so without a call where its shipment cannot be asked for", async () => {
     const one = await ordered({ body: orderBody([1, 2]) });
-    await prepare(one);
-    await one.connector.runShipments();
-    expect(await credentialOf(one)).toMatchObject({ state: "processing" });
+    peers.delivery.fail({ kind: "drop", path: "shipments/", times: 1000 });
     one.connector.advance(days(14) + minutes(1));
     await one.connector.runShipments();
+    expect(polls()).toBe(0);
     expect(await one.connector.read(one.requestId)).toMatchObject({ state: "failed" });
     expect(await credentialOf(one, 1, 1)).toMatchObject({ state: "failed", error_message: reason });
     expect(await one.connector.queue("poll")).toEqual([]);
   });
-
-  test("is not registered when its response comes too late", async () => {
-    const one = await ordered(
-      {},
-      { settings: { IDPA_FIDO_API_CHALLENGE_TIMEOUT_MINUTES: "62", DELIVERY_PRODUCTION_DAYS: "0" } },
-    );
-    one.connector.advance(hours(1) + minutes(3));
-    await one.connector.runShipments();
-    await one.connector.runCredentials();
-    expect(await credentialOf(one)).toMatchObject({ state: "failed", error_message: reason });
-    expect(registered(one.users)).toEqual([]);
-  });
-});
-
-test("a key's custom name and serial are what the identity provider shows", async () => {
-  const named = altered(orderBody([1, 1]), {
-    "shipment.shipment_items[1].name": undefined,
-    "shipment.shipment_items[1].credentials[0].user_id": newUser(),
-  });
-  const one = await ordered({ body: named });
-  await one.connector.runShipments();
-  await one.connector.runCredentials();
-  const serials = await Promise.all(
-    ["s-01-001", "s-02-001"].map(async id => (await one.connector.keyRow(one.requestId, id)).serial),
-  );
-  expect(one.users.map(user => registered([user])[0]?.displayName)).toEqual([
-    `Key 1: ${serials[0]}`,
-    `Pre-Reg Key: ${serials[1]}`,
-  ]);
-  const { shipment } = await one.connector.read(one.requestId);
-  expect(shipment?.shipment_items.map(({ name }) => name)).toEqual(["Key 1", "Pre-Reg Key"]);
 });

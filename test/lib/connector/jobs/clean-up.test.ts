@@ -62,16 +62,6 @@ describe("clean-up", () => {
     expect(await connector.read(open.requestId)).toMatchObject({ state: "started" });
   });
 
-  test("deletes failed ones, too", async () => {
-    const connector = await testConnector(peers);
-    peers.delivery.fail({ kind: "refuse", method: "POST", status: 400, body: { code: "blocked", message: "No." } });
-    await expect(connector.order()).rejects.toThrow();
-    const [{ requestId } = { requestId: "" }] = await connector.queue("clean");
-    connector.advance(days(1));
-    expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 1 });
-    expect(await traces(connector, requestId)).toEqual([]);
-  });
-
   test("keeps a request with a mail due until that is sent or has failed", async () => {
     const connector = await testConnector(peers);
     const { requestId } = await connector.orderAndPoll();
@@ -104,16 +94,6 @@ describe("clean-up", () => {
     await connector.runCleanUp(1);
     await connector.runShipments("timer");
     expect(await traces(connector, requestId)).toEqual([]);
-  });
-
-  test("is done by two hosts at once without harm", async () => {
-    const connector = await testConnector(peers);
-    const placed = [await completed(connector), await completed(connector), await completed(connector)];
-    connector.advance(days(2));
-    const other = connector.anotherInstance();
-    await Promise.all([connector.runCleanUp(1), other.runCleanUp(1)]);
-    for (const { requestId } of placed) expect(await traces(connector, requestId)).toEqual([]);
-    expect([...connector.events("work_failed"), ...other.events("work_failed")]).toEqual([]);
   });
 
   test("starts no new request when its time is over", async () => {

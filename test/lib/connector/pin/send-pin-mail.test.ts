@@ -109,15 +109,6 @@ describe("the PIN email", () => {
     expect(mailsTo(to[0] ?? "")).toHaveLength(2);
   });
 
-  test("contains the longer PIN of a security key that asks for one", async () => {
-    const body = altered(orderBody(), { "shipment.shipment_items[0].product_id": "8" });
-    const { connector, shipmentId, to } = await ready({}, body);
-    await connector.runCredentials();
-    const [key] = await madeKeys(shipmentId);
-    expect(key?.pin).toHaveLength(8);
-    expect(mailsTo(to)[0]?.text).toContain(key?.pin);
-  });
-
   test("is not for a key without pin_request, which has no PIN at all", async () => {
     const body = altered(orderBody([1, 1]), { "shipment.shipment_items[0].pin_request": undefined });
     const { connector, requestId, shipmentId, to } = await ready({}, body);

@@ -69,15 +69,6 @@ describe("a request whose order is never confirmed, with an authenticator that w
     peers.mail.clearFaults();
     await runFor(connector, days(1));
     expect(await mailsOf(connector, requestId)).toHaveLength(1);
-  });
-
-  test("deletes the copy of its PIN response at its time", async () => {
-    const connector = await testConnector(peers);
-    const requestId = await withRejectedShipment(connector);
-    await peers.rfpr.enroll(idAt(requestId));
-    await runFor(connector, days(4));
-    expect(await mailsOf(connector, requestId)).toHaveLength(1);
-    expect((await connector.read(requestId)).state).toBe("partial");
     expect((await connector.queue("purge")).map(({ keyId }) => keyId)).toEqual(["a-01"]);
   });
 
