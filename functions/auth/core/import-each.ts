@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { Fault, invalidRequest } from "../../../lib/platform/fault.ts";
-import { safeParse } from "../../../lib/platform/http/endpoint.ts";
-import { problemsOf, unknownFields } from "../../../lib/platform/http/problems.ts";
+import { problemsOf, safeParse, unknownFields } from "../../../lib/platform/http/problems.ts";
 import { refuseCore } from "../errors.ts";
 
 /** Fields of the result of an element that was refused. */

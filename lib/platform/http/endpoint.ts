@@ -1,8 +1,8 @@
 import type * as z from "zod";
 import type { Caller, CallerRole } from "../caller.ts";
-import { Fault, type FaultKind, invalidRequest, type Problem } from "../fault.ts";
+import { type FaultKind, invalidRequest, type Problem } from "../fault.ts";
 import type { Call, Reply } from "./call.ts";
-import { problemsOf, shapeOf } from "./problems.ts";
+import { problemsOf, safeParse, shapeOf } from "./problems.ts";
 
 /** `METHOD /path/{parameter}`, relative to the path prefix of the API (G2). */
 export type Route = `${"GET" | "POST" | "DELETE"} /${string}`;
@@ -194,18 +194,4 @@ function validFields(schema: Schema, input: unknown): object {
     return result?.success ? [[name, result.data]] : [];
   });
   return Object.fromEntries(fields);
-}
-
-/**
- * Returns the result of a schema. Zod compares the `length` of every value that has one, also of an object in the place
- * of a text or list. If that `length` is an object with a member `toString`, the comparison throws. Throws Fault
- * `invalid` then.
- */
-export function safeParse<T extends z.ZodType>(schema: T, value: unknown): z.ZodSafeParseResult<z.output<T>> {
-  try {
-    return schema.safeParse(value);
-  } catch (error) {
-    if (!(error instanceof TypeError && error.message.endsWith("object to primitive value"))) throw error;
-    throw new Fault("invalid", "The request must not have an object in the place of a text or list.");
-  }
 }

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Problem } from "../fault.ts";
+import { Fault, type Problem } from "../fault.ts";
 
 /** Maximum number of reported unknown fields of an object, or ignored fields of an input. */
 const reportLimit = 20;
@@ -9,6 +9,20 @@ const reportLimit = 20;
  * text may be a secret: of a JSON body that is sent as a form, the name is the body.
  */
 export const shownName = (name: string): string => (/^[$\w.[\]-]{1,100}$/.test(name) ? name : "(name not shown)");
+
+/**
+ * Returns the result of a schema. Zod compares the `length` of every value that has one, also of an object in the place
+ * of a text or list. If that `length` is an object with a member `toString`, the comparison throws. Throws Fault
+ * `invalid` then.
+ */
+export function safeParse<T extends z.ZodType>(schema: T, value: unknown): z.ZodSafeParseResult<z.output<T>> {
+  try {
+    return schema.safeParse(value);
+  } catch (error) {
+    if (!(error instanceof TypeError && error.message.endsWith("object to primitive value"))) throw error;
+    throw new Fault("invalid", "The request must not have an object in the place of a text or list.");
+  }
+}
 
 /**
  * Returns the invalid fields of an input with the reason, and the first 20 unknown ones of each object. Contains no

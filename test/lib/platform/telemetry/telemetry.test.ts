@@ -2,7 +2,6 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { logExpiry, type Secrets } from "../../../../lib/platform/azure/secrets.ts";
 import { traceSdkCalls } from "../../../../lib/platform/telemetry/instrumentation.ts";
 import { openTelemetry } from "../../../../lib/platform/telemetry/telemetry-sink.ts";
 import { inTrace, type Tracer } from "../../../../lib/platform/telemetry.ts";
@@ -73,17 +72,6 @@ describe("telemetry", () => {
     });
     const [metric] = collector.metrics().filter(({ name }) => name === "peer.call.duration");
     expect(metric).toMatchObject({ unit: "s", histogram: { dataPoints: [{ sum: 1.5, attributes: { peer: "p" } }] } });
-  });
-
-  it("reports an expired secret too, although OpenTelemetry drops values below zero", async () => {
-    const { telemetry, tracer } = telemetryTo({ otlpEndpoint: collector.url });
-    const expired = { value: "v", version: "1", expiresOn: new Date("2026-10-31T12:00:00Z") };
-    const vault = { get: async () => expired } as Partial<Secrets> as Secrets;
-    const secrets = logExpiry(vault, () => "2026-11-01T12:00:00.000Z");
-    await inTrace(tracer, { name: "call", labels: {} }, async () => void (await secrets.get("idp-secret")));
-    await telemetry.flush();
-    const [metric] = collector.metrics().filter(({ name }) => name === "secret.days_left");
-    expect(metric?.histogram.dataPoints).toMatchObject([{ count: 1, max: 0, attributes: { secret: "idp-secret" } }]);
   });
 
   it("says on the console what it could not send, once a minute, and quotes nothing", async () => {
