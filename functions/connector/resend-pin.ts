@@ -6,16 +6,20 @@ import { endpoint } from "../../lib/platform/http/endpoint.ts";
 import { noParameters, requestIdPath, shipmentIdPath } from "./call-fields.ts";
 import type { ConnectorContext } from "./context.ts";
 
-const unsentKeyV2 = z.object({
-  key_id: z.string().describe("Id of the security key."),
-  error_message: z.string().describe("Why its email is not known to be sent, and whether a job sends it."),
-});
-const resentV2 = z.object({
-  data: z.object({
-    sent: z.int().min(0).describe("Number of emails sent."),
-    unsent: z.array(unsentKeyV2).describe("The other keys that have a PIN to send, also if a job sends their email."),
+const unsentKeyV2 = z.lazy(() =>
+  z.object({
+    key_id: z.string().describe("Id of the security key."),
+    error_message: z.string().describe("Why its email is not known to be sent, and whether a job sends it."),
   }),
-});
+);
+const resentV2 = z.lazy(() =>
+  z.object({
+    data: z.object({
+      sent: z.int().min(0).describe("Number of emails sent."),
+      unsent: z.array(unsentKeyV2).describe("The other keys that have a PIN to send, also if a job sends their email."),
+    }),
+  }),
+);
 
 /** Sends the PIN emails of a request again (specification section 4; decisions C1, C2, C14). */
 export const resendPin = endpoint({

@@ -85,11 +85,13 @@ function pathV1(location: DraftLocation): string {
 }
 
 /** Version 1 response to a credential request create. */
-export const createdCredentialRequestV1 = z
-  .object({
-    data: z.object({ credential_request_id: z.string().describe("Names the request.") }),
-  })
-  .meta({ id: "CreatedCredentialRequestV1" });
+export const createdCredentialRequestV1 = z.lazy(() =>
+  z
+    .object({
+      data: z.object({ credential_request_id: z.string().describe("Names the request.") }),
+    })
+    .meta({ id: "CreatedCredentialRequestV1" }),
+);
 
 /** Version 1 read model of a credential request, with version 2's states (specification section 2, decision C3). */
 export const credentialRequestV1 = z.lazy(() =>

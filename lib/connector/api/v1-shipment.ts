@@ -146,9 +146,11 @@ export const createShipmentBodyV1 = bodyV1
   .meta({ id: "ShipmentOrderV1", description: "Keys for one user, programmed and shipped." });
 
 /** Version 1 response to a shipment create (specification section 4). */
-export const createdShipmentV1 = z
-  .object({ data: z.object({ shipment_id: z.string().describe("The delivery service's id.") }) })
-  .meta({ id: "CreatedShipmentV1" });
+export const createdShipmentV1 = z.lazy(() =>
+  z
+    .object({ data: z.object({ shipment_id: z.string().describe("The delivery service's id.") }) })
+    .meta({ id: "CreatedShipmentV1" }),
+);
 
 /** Version 1 shipment status (specification section 2, decision C9). */
 export const shipmentStatusV1 = z.lazy(() =>

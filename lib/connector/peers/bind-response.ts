@@ -55,7 +55,7 @@ export function aaguidOf({ attestationObject }: Pick<Attestation, "attestationOb
   return /[1-9a-f]/.test(aaguid) ? aaguid : undefined;
 }
 
-const collectedClientData = z.object({ type: z.string(), challenge: z.string(), origin: z.string() });
+const collectedClientData = z.lazy(() => z.object({ type: z.string(), challenge: z.string(), origin: z.string() }));
 
 function clientData(base64url: string): z.infer<typeof collectedClientData> | undefined {
   try {

@@ -70,7 +70,7 @@ export const someText = z.lazy(() =>
 );
 
 /** The error object of the delivery service and of the pre-registration API. */
-const errorObject = z.object({ code: z.string(), message: z.string().nullish() });
+const errorObject = z.lazy(() => z.object({ code: z.string(), message: z.string().nullish() }));
 
 /** Accepts an empty or a JSON body of a 2xx response, except the error object, which a gateway may pass on with 200. */
 export const noErrorObject = anyResponse.refine(body => !errorObject.safeParse(body).success);

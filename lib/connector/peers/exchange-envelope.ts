@@ -36,10 +36,10 @@ const signatureAlgorithm = "ES384";
 const openedAlgorithms = [keyAlgorithm, "ECDH-ES"] as const;
 
 // Lists the allowed members, so that jku, jwk, x5u, x5c, zip, crit and unknown ones are rejected.
-const anyHeader = { typ: z.string().optional(), cty: z.string().optional() };
+const anyHeader = () => ({ typ: z.string().optional(), cty: z.string().optional() });
 const jweHeader = z.lazy(() =>
   z.strictObject({
-    ...anyHeader,
+    ...anyHeader(),
     alg: z.enum(openedAlgorithms),
     enc: z.literal(contentAlgorithm),
     kid: z.string().optional(),
@@ -48,7 +48,7 @@ const jweHeader = z.lazy(() =>
     apv: z.string().optional(),
   }),
 );
-const jwsHeader = z.strictObject({ ...anyHeader, alg: z.literal(signatureAlgorithm), kid: z.string() });
+const jwsHeader = z.lazy(() => z.strictObject({ ...anyHeader(), alg: z.literal(signatureAlgorithm), kid: z.string() }));
 
 /**
  * Decrypts a compact JWE and verifies the compact JWS in it.

@@ -10,13 +10,15 @@ import {
 } from "./exchange-envelope.ts";
 import type { PublicKey } from "./jwks.ts";
 
-const keyPair = z.object({
-  kty: z.literal("EC"),
-  crv: z.literal("P-384"),
-  x: z.string(),
-  y: z.string(),
-  d: z.string(),
-});
+const keyPair = z.lazy(() =>
+  z.object({
+    kty: z.literal("EC"),
+    crv: z.literal("P-384"),
+    x: z.string(),
+    y: z.string(),
+    d: z.string(),
+  }),
+);
 
 /** Creates a key pair for one response. Its id is its thumbprint (RFC 7638). The private key is stored sealed only. */
 export async function makeResponseKey(): Promise<{ readonly publicJwk: PublicKey; readonly privateJwk: PrivateKey }> {
@@ -121,8 +123,10 @@ const credentialResponse = z.lazy(() =>
   }),
 );
 
-const pinResponse = z.object({
-  v: z.literal(1),
-  type: z.literal("pin_response"),
-  pin: z.string().regex(/^[^\p{C}\p{Zl}\p{Zp}]{4,63}$/u),
-});
+const pinResponse = z.lazy(() =>
+  z.object({
+    v: z.literal(1),
+    type: z.literal("pin_response"),
+    pin: z.string().regex(/^[^\p{C}\p{Zl}\p{Zp}]{4,63}$/u),
+  }),
+);

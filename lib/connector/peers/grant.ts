@@ -62,7 +62,7 @@ const granted = z.lazy(() =>
   }),
 );
 
-const refusal = z.object({ error: z.string(), error_description: z.string().nullish() });
+const refusal = z.lazy(() => z.object({ error: z.string(), error_description: z.string().nullish() }));
 
 function tokenErrorOf(body: unknown) {
   const { data } = refusal.safeParse(body);

@@ -60,7 +60,7 @@ export function createKeySet(access: PeerAccess, options: KeySetOptions) {
   };
 }
 
-const jwks = z.object({ keys: z.array(z.unknown()) });
+const jwks = z.lazy(() => z.object({ keys: z.array(z.unknown()) }));
 
 const algorithms = { enc: ["ECDH-ES+A256KW", "ECDH-ES"], sig: ["ES384"] } as const;
 

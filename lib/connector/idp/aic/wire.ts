@@ -75,7 +75,7 @@ export function outcomeOf(step: JourneyStep, attestation: Attestation, name: str
     : legacyData;
 }
 
-const jsonSupport = z.object({ supportsJsonResponse: z.literal(true) });
+const jsonSupport = z.lazy(() => z.object({ supportsJsonResponse: z.literal(true) }));
 const supportsJson = (callback: Callback) => jsonSupport.safeParse(outputOf(callback, "data")).success;
 
 const refusal = z.lazy(() =>

@@ -28,7 +28,7 @@ import {
   withAttestationFormat,
 } from "./wire.ts";
 
-const idpState = z.object({ userId: z.string().min(1) });
+const idpState = z.lazy(() => z.object({ userId: z.string().min(1) }));
 const nationalGraphs = ["graph.microsoft.us", "dod-graph.microsoft.us", "microsoftgraph.chinacloudapi.cn"];
 const globalOnly =
   "api-version must be beta with this graph-endpoint: version 1.0 issues challenges in the global cloud only";

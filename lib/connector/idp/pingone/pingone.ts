@@ -27,7 +27,9 @@ import {
   unwrapped,
 } from "./wire.ts";
 
-const idpState = z.object({ userId: z.string().min(1), deviceId: z.string().min(1), origin: z.string().min(1) });
+const idpState = z.lazy(() =>
+  z.object({ userId: z.string().min(1), deviceId: z.string().min(1), origin: z.string().min(1) }),
+);
 type Device = Pick<z.output<typeof idpState>, "userId" | "deviceId">;
 
 function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
