@@ -30,16 +30,9 @@ function fill(queue: Queue, isKnown: boolean, deviceUserId?: number) {
 }
 
 describe("the slots of the queue", () => {
-  it("keep a quarter for known callers during a flood of unknown callers", () => {
+  it.each([true, false])("keep a quarter for other callers during a flood of callers who are known: %s", isKnown => {
     const queue = queueOf();
-    expect(fill(queue, false)).toHaveLength(6);
-    expect(fill(queue, true)).toHaveLength(2);
-  });
-
-  it("keep a quarter for unknown callers during a flood of known callers", () => {
-    const queue = queueOf();
-    expect(fill(queue, true)).toHaveLength(6);
-    expect(fill(queue, false)).toHaveLength(2);
+    expect([fill(queue, isKnown).length, fill(queue, !isKnown).length]).toEqual([6, 2]);
   });
 
   it("are four for the devices of a user, beyond which they count as unknown callers, and free again when released", () => {
