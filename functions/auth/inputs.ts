@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { parseAttributeKey, parseAttributeValue } from "../../lib/auth/attributes/attributes.ts";
-import { parsePrefixOrOtp, readOtp } from "../../lib/auth/otpkeys/kinds/split-otp.ts";
+import { readOtp } from "../../lib/auth/otpkeys/kinds/split-otp.ts";
 import { noSuchKey } from "../../lib/auth/otpkeys/manage-otpkeys.ts";
 import type { Validity } from "../../lib/auth/otpkeys/otpkey-access.ts";
 import { parsePrefix, prefixMaxLength } from "../../lib/auth/otpkeys/prefix.ts";
@@ -142,11 +142,7 @@ export const toValidity = (given: {
   readonly valid_until?: Instant | undefined;
 }): Validity => omitUndefined({ validFrom: given.valid_from, validUntil: given.valid_until });
 
-export const assignment = z.lazy(() =>
-  z.object({
-    otpkey: parsed(parsePrefixOrOtp, "The prefix to assign. An OTP of an existing otpkey is accepted in its place."),
-  }),
-);
+export const assignment = z.lazy(() => z.object({ otpkey: prefixField.describe("The prefix to assign.") }));
 
 export const attribute = z.lazy(() =>
   z.object({

@@ -20,16 +20,14 @@ export const assignOtpkey = endpoint({
   role: "admin",
   summary: "Assign an otpkey to a user; an unknown prefix creates the otpkey",
   description:
-    "Assigns an OTP key to a user, by its prefix or by any OTP of it, which is not used up. If no OTP key has the " +
-    "prefix, the call creates one: of kind `remote` if validation servers are configured, which check its OTPs, else " +
-    "without a secret, so that its OTPs are refused until the secret is imported. An OTP key can be assigned to " +
-    "several users. A text that ends in six digits can be a prefix or an OTP: an otpkey with this " +
-    "prefix comes first, then one whose OTP it can be. A text with the form of a prefix and a code, such as 12 " +
+    "Assigns an OTP key to a user. If no OTP key has the prefix, the call creates one: of kind `remote` if validation " +
+    "servers are configured, which check its OTPs, else without a secret, so that its OTPs are refused until the secret " +
+    "is imported. An OTP key can be assigned to several users. A text with the form of a prefix and a code, such as 12 " +
     "characters and 6 digits, creates no otpkey: 400. A shorter one does.",
   body: assignment,
   answers: { 204: { description: "Done." } },
   handle: ({ params, body }, context: AuthContext) =>
-    noContentAfter(manage.assignGivenKey(params.user, body.otpkey, context)),
+    noContentAfter(manage.assignKey(params.user, body.otpkey, context)),
 });
 
 export const listUserOtpkeys = endpoint({

@@ -1,4 +1,4 @@
-import { Fault, invalidRequest } from "../../platform/fault.ts";
+import { Fault, invalidRequest, type Problem } from "../../platform/fault.ts";
 import { conflict, retryOnConflict } from "../../platform/stored.ts";
 import type { AuthDeps } from "../deps.ts";
 import { maxAssignedKeys, type NewOtpKey } from "../store.ts";
@@ -6,8 +6,7 @@ import { noSuchUser } from "../users/manage-users.ts";
 import type { UserRef } from "../users/username.ts";
 import type { KeyParameters } from "./kinds/contract.ts";
 import type { OtpKindName } from "./kinds/kinds.ts";
-import { looksLikeOtp, type PrefixOrOtp, possiblePrefixes, splitOtp } from "./kinds/split-otp.ts";
-import { parsePrefix } from "./prefix.ts";
+import { looksLikeOtp } from "./kinds/split-otp.ts";
 
 export const noSuchKey = (): Fault => new Fault("not_found", "There is no such otpkey.");
 
@@ -63,17 +62,24 @@ export async function assignExistingKey(
 
 /**
  * Assigns an OTP key to a user. Creates one of an unknown prefix, of kind `remote` if validation servers are configured
- * (A9). Throws Fault as `assignExistingKey`.
+ * (A9), but none that is named like an OTP: that would be a second factor which its user does not have. Throws Fault
+ * `invalid` for such a text, and as `assignExistingKey`.
  */
-async function assignKey(userRef: UserRef, prefix: string, deps: AuthDeps): Promise<void> {
+export async function assignKey(userRef: UserRef, prefix: string, deps: AuthDeps): Promise<void> {
   await retryOnConflict(async () => {
     if (await assignExistingKey(userRef, prefix, deps)) return;
+    if (looksLikeOtp(prefix)) throw invalidRequest([unknownOtp]);
     const kind = deps.rules.usesValidationServers ? "remote" : undefined;
     const created = await deps.otpkeys.create(newKey(prefix, unusedParameters, kind));
     if (created?.isNew) deps.log.info("otpkey_created", { prefix, kind });
     return conflict;
   });
 }
+
+const unknownOtp: Problem = {
+  path: "otpkey",
+  reason: "looks like an OTP, and no otpkey has it as prefix: send the prefix alone",
+};
 
 /** Unassigns an OTP key (specification section 4, rule 2). Throws Fault `not_found` if the user does not have it. */
 export async function unassignKey(userRef: UserRef, prefix: string, deps: AuthDeps): Promise<void> {
@@ -86,39 +92,3 @@ export async function deleteKey(prefix: string, deps: AuthDeps): Promise<void> {
   if (!(await deps.otpkeys.remove(prefix))) throw noSuchKey();
   deps.log.info("otpkey_deleted", { prefix });
 }
-
-/**
- * Assigns the OTP key that a caller names by its prefix or by an OTP of it (A9). Creates no OTP key that is named like
- * an OTP: that would be a second factor which its user does not have.
- * Throws Fault `invalid` for an OTP of no existing OTP key, and as `assignExistingKey`.
- */
-export async function assignGivenKey(userRef: UserRef, given: PrefixOrOtp, deps: AuthDeps): Promise<void> {
-  const prefix = "prefix" in given ? given.prefix : await findPrefix(given.otp, deps);
-  if ("prefix" in given || !looksLikeOtp(prefix)) return assignKey(userRef, prefix, deps);
-  // The OTP key exists. It may be deleted meanwhile.
-  if (!(await assignExistingKey(userRef, prefix, deps))) throw unknownOtp();
-}
-
-/**
- * Returns the text if it is the prefix of an OTP key, else the prefix of the OTP key whose code format the OTP fits,
- * else the text if it may be a new prefix.
- */
-async function findPrefix(otp: string, { otpkeys }: AuthDeps): Promise<string> {
-  const whole = parsePrefix(otp);
-  const prefixes = [...(whole === undefined ? [] : [whole]), ...possiblePrefixes(otp)];
-  const found = await Promise.all(prefixes.map(prefix => otpkeys.find(prefix)));
-  const known = found.filter(key => key !== undefined);
-  if (whole !== undefined && known.some(({ value }) => value.prefix === whole)) return whole;
-  const split = splitOtp(otp, known);
-  if (split !== undefined) return split.key.value.prefix;
-  if (whole === undefined || looksLikeOtp(whole)) throw unknownOtp();
-  return whole;
-}
-
-const unknownOtp = () =>
-  invalidRequest([
-    {
-      path: "otpkey",
-      reason: "looks like an OTP, but no otpkey matches it: send the prefix alone, or import the otpkey first",
-    },
-  ]);

@@ -1,6 +1,5 @@
-import { accepted, type Parsed, refused } from "../../../platform/fault.ts";
 import type { Stored } from "../../../platform/stored.ts";
-import { foldPrefix, isPrefix, parsePrefix, prefixMaxLength } from "../prefix.ts";
+import { foldPrefix, isPrefix, prefixMaxLength } from "../prefix.ts";
 import type { CodeFormat, KeyParameters } from "./contract.ts";
 import { modhexPattern } from "./encodings.ts";
 import { type OtpKindName, otpKindNames, otpKinds } from "./kinds.ts";
@@ -48,29 +47,6 @@ export function splitOtp<K extends SplitKey>(
   const [only, ...others] = found.values();
   return others.length === 0 ? only : undefined;
 }
-
-/** How a caller names an OTP key: by its prefix, or by an OTP that may also be a prefix. */
-export type PrefixOrOtp = { readonly prefix: string } | { readonly otp: string };
-
-/**
- * Parses a prefix to assign. Existing clients may send an OTP instead: a text longer than a prefix that can be split in
- * exactly one way is taken as its prefix. A text that ends in a code of digits is an OTP or a prefix, depending on
- * which OTP keys exist. The OTP is not checked. White space is ignored in an OTP only.
- */
-export function parsePrefixOrOtp(text: string): Parsed<PrefixOrOtp> {
-  const prefix = parsePrefix(text);
-  if (prefix !== undefined) return accepted(codeAtEnd.test(prefix) ? { otp: prefix } : { prefix });
-  const read = readOtp(text);
-  const splits = candidateSplits(read);
-  const asTyped = splits.filter(({ reading }) => reading === 0);
-  const [split, ...others] = asTyped.length > 0 ? asTyped : splits;
-  if (split === undefined) return refused(`must be 1 to ${prefixMaxLength} letters and digits, or an OTP`);
-  const isCertain = others.length === 0 && read.length > prefixMaxLength;
-  return accepted(isCertain ? { prefix: split.prefix } : { otp: read });
-}
-
-/** The shortest code of digits. */
-const codeAtEnd = /[0-9]{6}$/;
 
 /**
  * Returns whether a text has the form of an OTP rather than of a prefix: 12 characters, which OATH token identifiers

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parsePrefixOrOtp, possiblePrefixes, splitOtp } from "../../../../../lib/auth/otpkeys/kinds/split-otp.ts";
+import { possiblePrefixes, splitOtp } from "../../../../../lib/auth/otpkeys/kinds/split-otp.ts";
 
 const us = "cbdefghijklnrtuv0123456789";
 /** The characters of each layout in the positions of `us`, copied from the layouts' tables. */
@@ -48,12 +48,6 @@ describe("an OTP that is typed under another keyboard layout", () => {
 
   it("can have the point of Dvorak before a code of digits", () => {
     expect(cutOf("gxd.755224", { ubhe: hotp })).toEqual(["ubhe", "755224"]);
-  });
-
-  it("names its key where an administrator assigns it", () => {
-    for (const layout of Object.values(layouts)) {
-      expect(parsePrefixOrOtp(typed(prefix + code, layout))).toEqual({ ok: true, value: { prefix } });
-    }
   });
 
   it("stays as it was typed where two keys would look alike, and is refused where two other layouts lead to two keys", () => {
