@@ -55,20 +55,6 @@ describe("two hosts that process at once", () => {
     expect(deliveryCalls(system)).toBe(count);
     await expectFulfilledOnce(requests);
   });
-
-  test("poll a shipment once: a shipment that one host polls is skipped by the other", async () => {
-    const { delivery } = system.peers;
-    await placed(hosts[0], newOrder([1]));
-    delivery.resetRequests();
-    delivery.fail({ kind: "hang", method: "GET", path: "/v1/fpr/shipments/" });
-    const first = processShipments(hosts[0]);
-    await delivery.untilHanging();
-    await processShipments(hosts[1]);
-    expect(delivery.count("GET", /\/v1\/fpr\/shipments\//)).toBe(1);
-    delivery.release();
-    await first;
-    await untilQuiet(hosts, system);
-  });
 });
 
 test.each(["killed", "stopped past its lease"])(
