@@ -1,21 +1,11 @@
-import { startVault, type Vault } from "../../../local/peers/vault/vault.ts";
+import { startVault } from "../../../local/peers/vault/vault.ts";
 import { createStores } from "../../../local/start/system.ts";
 import { localTokens } from "../../../local/start/tokens.ts";
 import { atEndOfFile } from "../run/end-of-file.ts";
 import { freshStorage } from "../storage/fresh-storage.ts";
 
-/** What the deployed authentication server works on. */
-export interface AuthResources {
-  readonly vault: Vault;
-  /** The static token of the Core API, and the header that presents it. */
-  readonly token: string;
-  readonly bearer: { readonly authorization: string };
-  /** Of a host that uses them. */
-  readonly settings: Readonly<Record<"CLOUD_STORAGE_CONNECTION_STRING", string>> & Readonly<Record<string, string>>;
-}
-
 /** Creates storage and a vault for the deployed app in a process of its own. The vault ends with the test file. */
-export async function createAuthResources(): Promise<AuthResources> {
+export async function createAuthResources() {
   const vault = await startVault({
     secrets: {
       "data-encryption-key": Buffer.alloc(32, 5).toString("base64url"),

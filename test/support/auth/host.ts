@@ -1,25 +1,11 @@
-import { closePeers, type Peers, startPeers } from "../../../local/peers/all.ts";
+import { closePeers, startPeers } from "../../../local/peers/all.ts";
 import { describeSystem } from "../../../local/start/system.ts";
 import { type HostProcess, startHostProcess } from "../host/host-process.ts";
 import { atEndOfFile } from "../run/end-of-file.ts";
 import { freshStorage } from "../storage/fresh-storage.ts";
 
 /** The authentication server as a process, for programs that call it from outside. */
-export interface AuthHost {
-  readonly coreUrl: string;
-  readonly clientUrl: string;
-  /** Of the Core API. */
-  readonly token: string;
-  /** Of the connector, which the same host serves. */
-  readonly connectorUrl: string;
-  /** A tenant's, for the Core API and the connector. */
-  readonly tenantToken: string;
-  /** Of the connector, which Core must not take. */
-  readonly otherToken: string;
-  readonly peers: Peers;
-  /** Calls the Core API; a body is sent as JSON. */
-  readonly core: HostProcess["call"];
-}
+export type AuthHost = Awaited<ReturnType<typeof startAuthHost>>;
 
 /**
  * Starts one, which ends with the test file.
@@ -29,7 +15,7 @@ export interface AuthHost {
 export async function startAuthHost(
   settings: Readonly<Record<string, string>> = {},
   secrets: Readonly<Record<string, string>> = {},
-): Promise<AuthHost> {
+) {
   const storage = freshStorage();
   const peers = await startPeers();
   for (const [name, value] of Object.entries(secrets)) peers.vault.set(name, value);
@@ -44,14 +30,19 @@ export async function startAuthHost(
   return {
     coreUrl: `${host.url}/core`,
     clientUrl: `${host.url}/client`,
+    /** Of the connector, which the same host serves. */
     connectorUrl: host.url,
+    /** Of the Core API. */
     token: tokens.core,
+    /** A tenant's, for the Core API and the connector. */
     tenantToken: await peers.issuer.mint({
       audience: described.CALLER_AUDIENCES ?? "",
       roles: ["Core.Admin", "Connector.Call"],
     }),
+    /** Of the connector, which Core must not take. */
     otherToken: tokens.connector,
     peers,
-    core: (method, path, body) => host.call(method, `/core${path}`, body),
+    /** Calls the Core API; a body is sent as JSON. */
+    core: (...[method, path, body]: Parameters<HostProcess["call"]>) => host.call(method, `/core${path}`, body),
   };
 }

@@ -1,38 +1,16 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import { createKeyedHash } from "../../../lib/auth/keyed-hash.ts";
-import { type AuthStore, authStore } from "../../../lib/auth/store.table.ts";
+import { authStore } from "../../../lib/auth/store.table.ts";
 import type { NewOtpKey } from "../../../lib/auth/store.ts";
 import { authTables, type StorageDeps } from "../../../lib/auth/tables.table.ts";
 import { foldUsername, type UserRef } from "../../../lib/auth/users/username.ts";
-import { openTables, type Row, type Tables } from "../../../lib/platform/azure/tables.ts";
+import { openTables, type Tables } from "../../../lib/platform/azure/tables.ts";
 import { createLog } from "../../../lib/platform/log.ts";
-import { type Instant, instant, plus } from "../../../lib/platform/time.ts";
+import { instant, plus } from "../../../lib/platform/time.ts";
 import { freshStorage, storageTimeoutMs } from "../storage/fresh-storage.ts";
 
-/** Storage calls of one piece of work: all of them, and the longest chain in which each had to wait for the one before. */
-export interface Calls {
-  readonly total: number;
-  readonly depth: number;
-}
-
-export interface AuthStorage {
-  readonly store: AuthStore;
-  /** Another host's, on the same storage. */
-  another(): AuthStore;
-  /** On these tables, by the same clock or one that is ahead. */
-  on(tables: Tables, aheadMs?: number): AuthStore;
-  /** One whose clock stands still and who draws each id of a user four times. */
-  fixed(): AuthStore;
-  readonly tables: Tables;
-  /** Returns the rows of a partition. */
-  readonly rows: (table: string, partitionKey: string) => Promise<readonly Row[]>;
-  /** Counts what `work` sends, retries too; nothing else may be under way. */
-  counted<T>(work: () => Promise<T>): Promise<{ readonly result: T; readonly calls: Calls }>;
-  now(): Instant;
-  /** Moves the clock. */
-  pass(ms: number): void;
-}
+export type AuthStorage = Awaited<ReturnType<typeof openAuthStorage>>;
 
 const pepper = { version: "1", key: new Uint8Array(32).fill(9) };
 
@@ -49,7 +27,7 @@ export const storageDeps: StorageDeps = {
 };
 
 /** A store of its own in real storage. */
-export async function openAuthStorage(): Promise<AuthStorage> {
+export async function openAuthStorage() {
   const { connectionString } = freshStorage();
   const counter = createCounter();
   const open = () => openTables({ connectionString, timeoutMs: storageTimeoutMs, policies: [counter.policy] });
@@ -62,8 +40,11 @@ export async function openAuthStorage(): Promise<AuthStorage> {
   const on = (some: Tables, aheadMs = 0) => authStore(some, { ...storageDeps, now: () => plus(now(), aheadMs) });
   return {
     store: on(tables),
+    /** Another host's, on the same storage. */
     another: () => on(open()),
+    /** On these tables, by the same clock or one that is ahead. */
     on,
+    /** One whose clock stands still and who draws each id of a user four times. */
     fixed: () => {
       const at = now();
       let drawn = 0;
@@ -72,10 +53,12 @@ export async function openAuthStorage(): Promise<AuthStorage> {
       return authStore(tables, { ...storageDeps, now: () => at, random });
     },
     tables,
-    rows: (table, partitionKey) => Array.fromAsync(tables.table(table).query({ partitionKey })),
+    /** Returns the rows of a partition. */
+    rows: (table: string, partitionKey: string) => Array.fromAsync(tables.table(table).query({ partitionKey })),
     counted: counter.counted,
     now,
-    pass: ms => {
+    /** Moves the clock. */
+    pass: (ms: number) => {
       time = plus(time, ms);
     },
   };
@@ -98,6 +81,10 @@ function createCounter() {
         },
       },
     },
+    /**
+     * Counts the storage calls of `work`, retries too: all of them, and the longest chain in which each had to wait for the one
+     * before. Nothing else may be under way.
+     */
     async counted<T>(work: () => Promise<T>) {
       total = 0;
       depth = 0;
