@@ -8,7 +8,7 @@ import { configuredIdps } from "../../../lib/connector/idp/configured-idps.ts";
 import { type IdpDeps, idpSecretName } from "../../../lib/connector/idp/kind.ts";
 import { kindOf } from "../../../lib/connector/idp/kinds.ts";
 import { fetchFromSecretHosts } from "../../../lib/connector/idp/secret-hosts.ts";
-import { type Intervals, shippedChallengeMs } from "../../../lib/connector/model/intervals.ts";
+import type { Intervals } from "../../../lib/connector/model/intervals.ts";
 import { connectDelivery } from "../../../lib/connector/peers/delivery.ts";
 import { openMailer } from "../../../lib/connector/peers/mailer.ts";
 import { peerLimits } from "../../../lib/connector/peers/peer-limits.ts";
@@ -154,7 +154,6 @@ function openIdps(
       maxAgeMs: limits.idpFileMaxAgeMs,
       retryAfterMs: limits.idpFileRetryMs,
     },
-    shippedChallengeMs: shippedChallengeMs(intervals),
     connect: (id, idp) => kindOf(idp).connect(id, idp, { ...tools, secret: secretText(idpSecretName(id)) }),
     now,
     log,

@@ -4,8 +4,7 @@ import { Fault, type Problem } from "../../platform/fault.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { idpFault } from "../faults.ts";
 import type { Idp } from "../idp/contract.ts";
-import { notChecked, refusal, type UserProblem, userWarning } from "../idp/user-check.ts";
-import type { Challenge } from "../model/webauthn.ts";
+import { notChecked, refusal, type UserProblem } from "../idp/user-check.ts";
 import { challengeProblem } from "./ask-idps.ts";
 import { checkReplacedKey, deliveryLimitViolations, requestProblems } from "./check-request.ts";
 import { checkUser, usersOf } from "./check-users.ts";
@@ -73,26 +72,7 @@ async function checkAtIdp(
     const refused = () => refusal("options_refused", `is refused: ${fault.message}`);
     return [...checked, fault.kind === "idp_refused" ? refused() : notChecked(fault)];
   }
-  const tooMany = tooManyCredentials(asked.value, idp, user.keys.length);
   const unsuitable = user.keys.map(key => challengeProblem(asked.value, key, idp, deps)).find(Boolean);
-  return [
-    ...checked,
-    ...(tooMany ? [userWarning("many_credentials", tooMany)] : []),
-    ...(unsuitable ? [refusal("challenge_unsuitable", `cannot get a usable challenge: ${unsuitable}`)] : []),
-  ];
-}
-
-/**
- * Returns that a user would have more credentials than the IdP's vendor recommends, as the rest of a sentence that
- * begins with the user; undefined if not. The creation options list the credentials that exist.
- * @param newCredentials how many the request orders for the user
- */
-function tooManyCredentials(
-  { options }: Challenge,
-  { recommendedCredentials }: Pick<Idp, "recommendedCredentials">,
-  newCredentials: number,
-): string | undefined {
-  const existing = options.excludeCredentials?.length ?? 0;
-  if (recommendedCredentials === undefined || existing + newCredentials <= recommendedCredentials) return undefined;
-  return `has ${existing} passkeys and would get ${newCredentials} more, but should have at most ${recommendedCredentials}: delete those that are no longer used`;
+  if (unsuitable === undefined) return checked;
+  return [...checked, refusal("challenge_unsuitable", `cannot get a usable challenge: ${unsuitable}`)];
 }

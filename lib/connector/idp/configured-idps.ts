@@ -22,8 +22,6 @@ interface ConfiguredIdpsOptions {
   readonly known?: IdpConfigurations | undefined;
   /** Absent if the configuration cannot change. */
   readonly file?: IdpFile | undefined;
-  /** How long the challenges of shipped security keys must last. */
-  readonly shippedChallengeMs: number;
   readonly connect: (id: string, settings: IdpSettings) => Idp;
   readonly now: Now;
   readonly log: Log;
@@ -40,8 +38,7 @@ interface Configured {
  * Creates the clients of the IdPs, by the last valid configuration that was read, without any call. A client whose
  * settings do not change keeps its access token.
  */
-export function configuredIdps(options: ConfiguredIdpsOptions) {
-  const { defaultId, secretHosts, known, file, connect, now, log } = options;
+export function configuredIdps({ defaultId, secretHosts, known, file, connect, now, log }: ConfiguredIdpsOptions) {
   let current: ReadonlyMap<string, Configured> | undefined;
   let nextReadAt: Instant | undefined;
 
@@ -52,9 +49,7 @@ export function configuredIdps(options: ConfiguredIdpsOptions) {
         const text = JSON.stringify(settings);
         const same = before?.get(id);
         if (same?.text === text) return [id, same];
-        const idp = connect(id, settings);
-        warnIfUnsuitable(idp, options);
-        return [id, { text, settings, idp }];
+        return [id, { text, settings, idp: connect(id, settings) }];
       }),
     );
   };
@@ -100,17 +95,6 @@ export function configuredIdps(options: ConfiguredIdpsOptions) {
         throw new Fault("unavailable", "The service is not configured.", { retryAfterSeconds: 10 });
     },
   };
-}
-
-/** Logs why valid settings of an IdP can never work. */
-function warnIfUnsuitable(
-  { id, longestChallengeMs = Number.POSITIVE_INFINITY, longerChallengesHint, settingProblems = [] }: Idp,
-  { shippedChallengeMs, log }: Pick<ConfiguredIdpsOptions, "shippedChallengeMs" | "log">,
-): void {
-  const isTooShort = longestChallengeMs <= shippedChallengeMs;
-  const reason = `shipments are refused: challenges end before a shipped security key can be programmed. ${longerChallengesHint}`;
-  const reasons = [...(isTooShort ? [reason] : []), ...settingProblems];
-  if (reasons.length > 0) log.warn("idp_unsuitable", { idp: id, reasons });
 }
 
 const noFile = { idps: undefined, problems: [{ path: "IDP_CONFIGURATION_PATH", reason: "does not exist" }] };

@@ -54,16 +54,10 @@ export interface Idp {
   readonly id: string;
   /** The relying party of this IdP. A request that names another one is rejected before the IdP is called. */
   readonly defaultRelyingPartyId: string;
-  /** The longest lifetime of a challenge that the settings allow. Undefined if they set no limit. */
-  readonly longestChallengeMs?: number | undefined;
   /** What an administrator changes so that challenges last longer, as sentences. */
   readonly longerChallengesHint: string;
   /** The right that `revoke` needs, for an administrator. */
   readonly revocationNeeds: string;
-  /** Why some of the settings cannot work at this IdP, for the log. */
-  readonly settingProblems?: readonly string[];
-  /** The number of credentials of a user that the vendor recommends at most. Absent without a recommendation. */
-  readonly recommendedCredentials?: number;
   /**
    * Returns what is known to prevent a credential of a user, and warnings. Reads only. Absent if the IdP shows no more
    * than creation options do.

@@ -73,7 +73,6 @@ function connect(id: string, configured: AicSettings, deps: IdpDeps): Idp {
   return {
     id,
     defaultRelyingPartyId,
-    longestChallengeMs: timeoutMs,
     longerChallengesHint: "Raise the maximum duration of the journey, and challenge-timeout-milliseconds if it is set.",
     revocationNeeds: "a scope such as fr:am:*, and the right to administer the devices of users in the realm",
 

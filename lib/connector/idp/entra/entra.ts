@@ -29,9 +29,6 @@ import {
 } from "./wire.ts";
 
 const idpState = z.lazy(() => z.object({ userId: z.string().min(1) }));
-const nationalGraphs = ["graph.microsoft.us", "dod-graph.microsoft.us", "microsoftgraph.chinacloudapi.cn"];
-const globalOnly =
-  "api-version must be beta with this graph-endpoint: version 1.0 issues challenges in the global cloud only";
 
 function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
   const access: PeerAccess = { ...deps, peer: idpName(id), errorOf, maxResponseBytes: maxIdpResponseBytes };
@@ -53,15 +50,11 @@ function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
   return {
     id,
     defaultRelyingPartyId: configured["default-relying-party"],
-    longestChallengeMs: timeoutMs,
     longerChallengesHint: isBeta
       ? "Raise challenge-timeout-minutes, up to 43200. If it is long enough, Microsoft Graph grants less than it is asked for."
       : "Set api-version to beta: version 1.0 of Microsoft Graph has challenges of 5 minutes only.",
     revocationNeeds:
       "the application permission UserAuthMethod-Passkey.ReadWrite.All or UserAuthenticationMethod.ReadWrite.All",
-    ...(!isBeta && nationalGraphs.includes(new URL(graph).hostname) && { settingProblems: [globalOnly] }),
-    // With more, Microsoft warns of slower operations. No limit is documented at which a registration is refused.
-    recommendedCredentials: 20,
     checkUser: entraUserCheck(operate, now, { graph, accounts }),
 
     creationOptions: (request, outer) =>

@@ -53,7 +53,6 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
   return {
     id,
     defaultRelyingPartyId: configured["default-relying-party"],
-    longestChallengeMs: timeoutDays && days(timeoutDays),
     longerChallengesHint: "Raise pre-registration-timeout-days.",
     revocationNeeds: "the role Identity Data Admin",
     checkUser: pingOneUserCheck(operate, peer, { environment, users, devicesOf }),

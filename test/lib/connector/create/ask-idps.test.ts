@@ -111,7 +111,6 @@ describe("a shipment whose challenge ends before its security keys can be progra
     });
     if (outcome === "refused") await expectRefused(connector, connector.order(), /before a shipped security key/);
     else expect(await connector.order()).toMatchObject({ shipmentId: expect.any(String) });
-    expect(connector.events("idp_unsuitable")).toEqual([]);
   });
 
   test("is ordered without a log line if the IdP grants a few minutes less than it is asked for", async () => {
@@ -170,40 +169,5 @@ describe("creation options that are of no use for a shipped security key", () =>
     const connector = await publicKeyWith({ authenticatorSelection: { authenticatorAttachment: "platform" } });
     await expectRefused(connector, connector.order(), /entra asks for a platform authenticator/);
     expect(await connector.order(onSiteBody())).toMatchObject({ requestId: expect.any(String) });
-  });
-});
-
-describe("the start", () => {
-  const reasonsOf = (connector: TestConnector) =>
-    connector.events("idp_unsuitable").map(({ idp, reasons }) => [idp, String(reasons)]);
-
-  test("warns of each IdP whose challenges can never last long enough for a shipped security key", async () => {
-    const connector = await withIdps({
-      entra: { "api-version": "v1.0" },
-      pingone: { "pre-registration-timeout-days": 3 },
-      aic: { "challenge-timeout-milliseconds": 300_000 },
-    });
-    const shipments = "shipments are refused: challenges end before";
-    expect(reasonsOf(connector)).toEqual([
-      ["entra", expect.stringMatching(`^${shipments}.*Set api-version to beta`)],
-      ["pingone", expect.stringMatching(`^${shipments}.*Raise pre-registration-timeout-days`)],
-      ["aic", expect.stringMatching(`^${shipments}.*Raise the maximum duration of the journey`)],
-    ]);
-  });
-
-  test("does not warn of IdPs whose challenges can last long enough", async () => {
-    expect(reasonsOf(await withIdps({ pingone: { "pre-registration-timeout-days": 4 } }))).toEqual([]);
-  });
-
-  test("warns of version 1.0 of Microsoft Graph in a national cloud, which has no challenges there", async () => {
-    const settings = {
-      IDPA_FIDO_API_VERSION: "v1.0",
-      IDPA_GRAPH_ENDPOINT: "https://graph.microsoft.us",
-      IDP_SECRET_HOSTS: `graph.microsoft.us,${new URL(peers.entra.url).host}`,
-    };
-    const connector = await testConnector(peers, { settings });
-    expect(reasonsOf(connector)).toEqual([
-      ["entra", expect.stringMatching(/api-version must be beta with this graph-endpoint: .* global cloud only/)],
-    ]);
   });
 });

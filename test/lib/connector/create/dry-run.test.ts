@@ -120,7 +120,7 @@ describe("a dry run", () => {
     expect(await run(connector, onSiteBody())).toHaveLength(1);
   });
 
-  test("refuses more devices than PingOne allows, and warns of more passkeys than Microsoft recommends", async () => {
+  test("refuses more devices than PingOne allows", async () => {
     const connector = await connectorOfAll();
     const user = newUser();
     const at = (idp_id: string) => authenticator(1, { credentials: [{ idp_id, user_id: user }] });
@@ -130,9 +130,6 @@ describe("a dry run", () => {
       "authenticators[0].credentials[0].user_id": "too_many_credentials",
     });
     await run(connector, onSiteBody(keys("pingone", 2)));
-    const codes = async (body: unknown) => (await run(connector, body)).map(({ code }) => code);
-    expect(await codes(onSiteBody([...keys("entra", 20), at("pingone")]))).not.toContain("many_credentials");
-    expect(await codes(onSiteBody(keys("entra", 21)))).toContain("many_credentials");
   });
 
   test("warns of each disabled user, and orders for them: they may join later", async () => {

@@ -35,7 +35,6 @@ function configured(start: Content, { known = false }: { known?: boolean } = {})
     secretHosts: vendorHosts,
     known: known ? readIdpFile(Buffer.from(main), "main", vendorHosts).idps : undefined,
     file,
-    shippedChallengeMs: 0,
     connect: (id, settings: IdpSettings) => {
       connected.push(`${id}: ${"client-id" in settings ? settings["client-id"] : ""}`);
       return { id } as Idp;
@@ -172,7 +171,6 @@ describe("the IdP of the environment", () => {
       defaultId: "main",
       secretHosts: vendorHosts,
       known,
-      shippedChallengeMs: 0,
       connect: id => ({ id }) as Idp,
       now: () => instant(0),
       log: createLog(() => {}),
