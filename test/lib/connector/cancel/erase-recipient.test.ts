@@ -74,14 +74,6 @@ describe("erasing one recipient", () => {
     expect(await eraseRecipient(who, connector.context)).toMatchObject({ erased: 1, left: [] });
   });
 
-  test("deletes a request with active credentials if it is told to leave them", async () => {
-    const connector = await testConnector(peers);
-    const email = newUser();
-    await completed(connector, await connector.order(orderBody([1], email)));
-    const who = { by: "email", name: email } as const;
-    expect(await eraseRecipient(who, connector.context, { leaveActive: true })).toMatchObject({ erased: 1, left: [] });
-  });
-
   test("leaves a request with a credential that may have been registered", async () => {
     const connector = await testConnector(peers);
     const email = newUser();

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
 import { eraseRecipient } from "../../../../lib/connector/cancel/erase-recipient.ts";
@@ -11,7 +10,6 @@ import type { FaultRule } from "../../../../local/peers/faults.ts";
 import { idOfUser } from "../../../../local/peers/uuid-of.ts";
 import { crashing } from "../../../support/connector/crashing.ts";
 import { sinkOfFile, typesAt } from "../../../support/connector/event-sinks.ts";
-import { authenticator, onSiteBody } from "../../../support/connector/on-site.ts";
 import {
   type ConnectorOptions,
   newUser,
@@ -112,38 +110,6 @@ describe("a revocation", () => {
     expect(removals()).toBe(1);
   });
 
-  test("of a user who is gone at the IdP succeeds", async () => {
-    const body: Body = withoutPins(orderBody());
-    const user_id = randomUUID();
-    body.shipment.shipment_items[0].credentials = [{ user_id }];
-    const { revoke } = await active(body);
-    peers.entra.setUser(user_id, "unknown");
-    expect(await revoke()).toMatchObject({ isRevoked: true });
-  });
-
-  test("of a user who was renamed at the IdP after the activation removes the key", async () => {
-    const { connector, users, revoke } = await active();
-    const renamed = `renamed-${newUser()}`;
-    for (const user of users) peers.entra.renameUser(user, renamed);
-    expect(peers.entra.registrations(renamed)).toHaveLength(1);
-    expect(await revoke()).toMatchObject({ isRevoked: true });
-    expect(peers.entra.registrations(renamed)).toEqual([]);
-    expect(connector.events("credential_revoke_failed")).toEqual([]);
-  });
-
-  test("of a user who was renamed fails if the tenant gave no object id, and the state says what to check", async () => {
-    peers.entra.settings({ readsUsers: false });
-    const { users, revoke, revocations } = await active();
-    peers.entra.settings({ readsUsers: true });
-    const renamed = `renamed-${newUser()}`;
-    for (const user of users) peers.entra.renameUser(user, renamed);
-    expect(await revoke()).toMatchObject({ isRevoked: false });
-    expect(await revocations()).toMatchObject([
-      { state: "revoke_failed", error_message: expect.stringContaining("Check there whether the key is registered.") },
-    ]);
-    expect(peers.entra.registrations(renamed)).toHaveLength(1);
-  });
-
   test("of what does not exist is answered 404", async () => {
     const { connector, revoke } = await active();
     const wrong = [{ keyId: "s-09-001" }, { keyId: "s-01-001", credential: 2 }, { keyId: "s-01-001", credential: 0 }];
@@ -206,19 +172,6 @@ describe("a revocation", () => {
     expect(registered()).toEqual([false, true]);
     await revoke();
     expect(registered()).toEqual([false, false]);
-  });
-
-  test("of an authenticator on site works alike", async () => {
-    const connector = await testConnector(peers);
-    const user = newUser();
-    const one = authenticator(1, { credentials: [{ user_id: user }] });
-    const { requestId } = await connector.order(onSiteBody([one]));
-    await peers.rfpr.enroll(`${requestId}.a-01`);
-    connector.advance(minutes(5));
-    await connector.runCredentials();
-    expect(peers.entra.registrations(user)).toHaveLength(1);
-    expect(await revokeNow({ requestId, keyId: "a-01" }, caller, connector.context)).toMatchObject({ isRevoked: true });
-    expect(peers.entra.registrations(user)).toEqual([]);
   });
 
   test("is an event of the credential", async () => {
@@ -335,27 +288,6 @@ describe("a revocation of a user who is known by name only", () => {
 });
 
 describe("a revocation that fails", () => {
-  test.each<[string, FaultRule]>([
-    ["503", { kind: "refuse", status: 503 }],
-    ["403, as without the permission", { kind: "refuse", status: 403 }],
-    ["404 of a proxy", { kind: "nonsense", status: 404 }],
-    ["200 with a page", { kind: "nonsense" }],
-    ["three lost answers", { kind: "drop", phase: "after" }],
-  ])("because of %s is repeated by the job until it succeeds", async (_, rule) => {
-    const { connector, revoke, revocations, registered } = await active();
-    failing(rule);
-    expect(await revoke()).toMatchObject({ isRevoked: false });
-    expect(await revocations()).toMatchObject([
-      { state: "revoking", failed_attempts: 1, error_message: expect.any(String) },
-    ]);
-    peers.entra.clearFaults();
-    connector.advance(minutes(1));
-    await connector.runCredentials("timer");
-    expect(registered()).toEqual([false]);
-    expect(await revocations()).toMatchObject([{ state: "revoked" }]);
-    expect(await connector.queue("key")).toEqual([]);
-  });
-
   test("is tried at once by a repeated call", async () => {
     const { connector, revoke, revocations, registered } = await active();
     failing({ kind: "refuse", status: 403, times: 1000 });
@@ -409,13 +341,6 @@ describe("a revocation that fails", () => {
       { state: "revoked", failed_attempts: 0, requested_at: connector.now() },
     ]);
     expect(registered()).toEqual([false]);
-  });
-
-  test("ends at once if the IdP refuses it", async () => {
-    const { revoke, revocations } = await active();
-    failing({ kind: "refuse", status: 400 });
-    expect(await revoke()).toMatchObject({ isRevoked: false });
-    expect(await revocations()).toMatchObject([{ state: "revoke_failed", failed_attempts: 1 }]);
   });
 
   test("because its IdP is not configured, or its state cannot be opened, waits too", async () => {

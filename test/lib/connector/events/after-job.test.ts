@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
 import { sendEventsAfterJob } from "../../../../lib/connector/events/send-events.ts";
-import { minutes } from "../../../../lib/platform/time.ts";
 import { connectorWith, send, sinkOfFile, typesAt } from "../../../support/connector/event-sinks.ts";
 import { peersOfFile } from "../../../support/connector/test-connector.ts";
 
@@ -43,17 +42,5 @@ test("a call that a job ends counts as no failure, and the timer repeats it at o
   expect(connector.events("event_not_sent")).toEqual([]);
   one.clearFaults();
   expect(await send(connector)).toMatchObject({ delivered: 1, failed: 0 });
-  expect(typesAt(one)).toEqual(["request.started"]);
-});
-
-test("a sink that refuses at the end of a job gets the event after the back-off", async () => {
-  const connector = await connectorWith(peers, [one]);
-  await connector.order();
-  one.fail({ kind: "refuse", status: 500 });
-  await sendEventsAfterJob(connector.context, minutes(1));
-  expect(connector.events("event_not_sent")).toHaveLength(1);
-  expect(await send(connector)).toMatchObject({ delivered: 0, failed: 0 });
-  connector.advance(minutes(1));
-  await sendEventsAfterJob(connector.context, minutes(1));
   expect(typesAt(one)).toEqual(["request.started"]);
 });

@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-import { resendEvent } from "../../../../lib/connector/events/resend-event.ts";
 import { hours, minutes } from "../../../../lib/platform/time.ts";
 import { crashing, withTable } from "../../../support/connector/crashing.ts";
 import {
@@ -75,20 +74,6 @@ describe("a host that stops while it sends events", () => {
     expect(firstArrivals(sink)).toEqual(course);
     expect(sink.events().length).toBeLessThanOrEqual(course.length + 1);
   });
-
-  test("during the call, before the sink receives the event: the event is sent after the lease", async () => {
-    const connector = await connectorWith(peers, [sink]);
-    await connector.order(withoutPins(orderBody([1])));
-    sink.fail({ kind: "hang", phase: "before" });
-    const sent = send(connector.anotherInstance());
-    await sink.untilHanging();
-    expect(await send(connector)).toMatchObject({ delivered: 0, failed: 0 });
-    connector.advance(minutes(4));
-    expect(await send(connector)).toMatchObject({ delivered: 1 });
-    sink.clearFaults();
-    await sent;
-    expect(typesAt(sink)).toEqual(["request.started"]);
-  });
 });
 
 describe("a host that loses the response to a write of a delivery", () => {
@@ -112,15 +97,6 @@ describe("a host that loses the response to a write of a delivery", () => {
     const { requestId } = await connector.orderAndRun(orderBody([1]));
     expect(await send(losing(connector, lost))).toMatchObject({ delivered: 5, failed: 0 });
     expect(typesAt(sink)).toEqual(course);
-    expect(await leaseOf(connector, requestId)).toBeUndefined();
-  });
-
-  test("recognises it when it sends an event again", async () => {
-    const connector = await connectorWith(peers, [sink]);
-    const { requestId } = await connector.order(withoutPins(orderBody([1])));
-    await send(connector);
-    const event = { requestId, eventId: idsAt(sink)[0] ?? "", sink: 1 };
-    expect(await resendEvent(event, losing(connector, 1).context)).toEqual({ deliveredAt: connector.now() });
     expect(await leaseOf(connector, requestId)).toBeUndefined();
   });
 });

@@ -13,7 +13,7 @@ import {
   send,
   sinkOfFile,
 } from "../../../support/connector/event-sinks.ts";
-import { peersOfFile, refusalOf, type TestConnector } from "../../../support/connector/test-connector.ts";
+import { peersOfFile, type TestConnector } from "../../../support/connector/test-connector.ts";
 import { deadAddress } from "../../../support/dead-address.ts";
 import { readPart, tables, writePart } from "../jobs/failures/play/document.ts";
 import type { Row } from "../jobs/failures/play/play.ts";
@@ -154,21 +154,6 @@ describe.each(Object.entries(steps))("%s", (title, step) => {
       end: after?.state ?? "",
     });
   });
-});
-
-test("an event that is sent again is refused while its sink is stopped or asked for a wait", async () => {
-  const connector = await connectorWith(peers, [sink]);
-  const { requestId } = await connector.order();
-  const { id: eventId } = await firstEvent(connector, requestId);
-  await send(connector);
-  const resend = () => resendEvent({ requestId, eventId, sink: 1 }, connector.context);
-  sink.fail({ kind: "throttle", retryAfter: 90 });
-  await resend();
-  expect(await refusalOf(resend())).toMatchObject({ status: 429, headers: { "retry-after": "90" } });
-  connector.advance(minutes(2));
-  sink.fail({ kind: "refuse", status: 410 });
-  await resend();
-  expect(await refusalOf(resend())).toMatchObject({ status: 409 });
 });
 
 test("docs/failures.md has the table of what was proven: events", () => {

@@ -6,29 +6,19 @@ import { Fault } from "../../../../lib/platform/fault.ts";
 import { hours, minutes } from "../../../../lib/platform/time.ts";
 import { attempts, connectorBehindProxy } from "../../../support/connector/behind-proxy.ts";
 import { failingTable, withTable } from "../../../support/connector/crashing.ts";
-import { send, sinkOfFile, typesAt } from "../../../support/connector/event-sinks.ts";
 import { idAt, onSiteBody } from "../../../support/connector/on-site.ts";
-import {
-  orderBody,
-  peersOfFile,
-  type TestConnector,
-  testConnector,
-} from "../../../support/connector/test-connector.ts";
+import { peersOfFile, type TestConnector, testConnector } from "../../../support/connector/test-connector.ts";
 import { writes } from "../../../support/connector/writes.ts";
 import type { HoldRule } from "../../../support/host/pausing-proxy.ts";
 
 const peers = await peersOfFile();
-const sink = await sinkOfFile(peers.vault, 1);
 
 const activations = () => peers.entra.count("POST", /fido2Methods$/);
 const mails = () => peers.mail.count("POST", /^\/emails:send$/);
 
 /** A connector, and the loss of every response to one write. */
-async function losing(write: Omit<HoldRule, "phase">, settings: Readonly<Record<string, string>> = {}) {
-  const { connector, proxy } = await connectorBehindProxy(peers, {
-    settings,
-    ports: () => ({ sendEventsAfterJob: async () => {} }),
-  });
+async function losing(write: Omit<HoldRule, "phase">) {
+  const { connector, proxy } = await connectorBehindProxy(peers);
   const lose = () => proxy.cut({ phase: "response", ...write, times: attempts });
   return { connector, lose };
 }
@@ -87,19 +77,6 @@ test("a cancel deletes the shipment if the responses to the write of its intent 
   expect(lost.count()).toBe(attempts);
   expect(peers.delivery.count("DELETE", /shipments/)).toBe(1);
 });
-
-test.each(["deliveryLease", "deliveryResult"] as const)(
-  "an event is delivered once and without delay if the responses to the write %s are lost",
-  async name => {
-    const { connector, lose } = await losing(writes[name], { EVENT_SINK_URLS: `${sink.url}/hook` });
-    await connector.order(orderBody());
-    const lost = lose();
-    expect(await send(connector)).toEqual({ delivered: 1, failed: 0, givenUp: 0, deferred: 0 });
-    expect(lost.count()).toBe(attempts);
-    expect(await send(connector)).toMatchObject({ delivered: 0 });
-    expect(typesAt(sink)).toEqual(["request.started"]);
-  },
-);
 
 test("a write that storage has not made is repeated, and has no effect if it arrives later", async () => {
   let arrive: (() => Promise<unknown>) | undefined;
