@@ -61,7 +61,10 @@ export function connectEventSink({ number, url, types, secrets, ...rest }: SinkO
 function withoutAddress(error: unknown): never {
   const { status = 0 } = error instanceof PeerFailure ? error : {};
   if (!(error instanceof PeerFailure) || status < 300 || status > 399) throw error;
-  throw error.as(error.kind, { detail: "It redirects to another address, which is not followed.", cause: undefined });
+  throw error.as(error.kind, {
+    detail: "It redirects to another address, which is not followed: correct EVENT_SINK_URLS.",
+    cause: undefined,
+  });
 }
 
 /** Returns why a call to a sink failed, for people: never its address, which the errors of the system quote. */
