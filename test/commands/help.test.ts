@@ -54,17 +54,7 @@ test.each([
 test.each([
   ["requests revoke an-id s-01-001 --dry-run", "dry-run"],
   ["requests revoke an-id --user ada", "user"],
-  ["requests cancel an-id --dry-run", "dry-run"],
-  ["requests resend-pin an-id --serial 5", "serial"],
-  ["requests keys --email ada@example.com", "email"],
-  ["requests find --idp entra", "idp"],
-  ["requests offboard --user ada --serial 5", "serial"],
-  ["requests show an-id --top 5", "top"],
-  ["requests order orders.csv --reference REQ1", "reference"],
-  ["users disable carol --uses 5", "uses"],
   ["users reset carol --hours 5", "hours"],
-  ["users unlock carol --otpkey ccccccccccce", "otpkey"],
-  ["users temporary-code carol --disabled", "disabled"],
   ["api-tokens revoke an-id --role read", "role"],
 ])("%s is refused before a call, because the action has no such option", (line, option) => {
   const [name = "", ...args] = line.split(" ");
@@ -89,10 +79,6 @@ test.each([["api-tokens", "list"], ["check-peers"]])(
     expect(error).toBe(`Another service responds at ${url}: check the address.\n`);
   },
 );
-
-test("api-tokens explains how to get a tenant token on the local system", () => {
-  expect(run("api-tokens", "--help").stdout).toContain("http://127.0.0.1:7076/_control/tokens");
-});
 
 test("an option that is nearly right is named", () => {
   const command = { name: "npm run it", help: "", options: { "dry-run": { type: "boolean" } } } as const;

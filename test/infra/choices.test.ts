@@ -5,11 +5,10 @@ import { existingNetworkId, existingVariables } from "./azd/existing-resources.t
 import { type CaseName, cases } from "./cases.ts";
 import { stageVariables } from "./compiled.ts";
 import { valueAt } from "./json.ts";
-import { appSettings, type Deployment, deployed, ofType, outline, siteOf, token, valuesAt } from "./templates.ts";
+import { appSettings, type Deployment, deployed, ofType, siteOf, token, valuesAt } from "./templates.ts";
 
 const group = `/subscriptions/${place.subscriptionId}/resourceGroups/${place.resourceGroup}`;
 
-const site = "Microsoft.Web/sites";
 const network = [
   "Microsoft.Network/virtualNetworks",
   "Microsoft.Network/networkSecurityGroups",
@@ -81,17 +80,6 @@ describe("existing resources of a platform team", () => {
       "vaultcore",
     ]);
   });
-});
-
-it("the memory of an instance is 2048 MB in every stage, because of 512 MB the service has refused apps", () => {
-  const memoryOf = (name: CaseName) =>
-    valuesAt(deployed(name), site, "properties.functionAppConfig.scaleAndConcurrency.instanceMemoryMB");
-  for (const stage of ["dev", "test", "prod"] as const) expect(memoryOf(stage)).toEqual([2048, 2048, 2048]);
-  expect(memoryOf("options")).toEqual([4096, 4096, 4096]);
-  expect(outline["main.bicep"].parameters.instanceMemoryMB?.allowedValues).toEqual([2048, 4096]);
-  // A limit by arguments would make a cold start longer.
-  for (const api of ["core", "client", "connector"])
-    expect(appSettings(deployed("dev"), api).languageWorkers__node__arguments).toBeUndefined();
 });
 
 describe("an existing network", () => {

@@ -102,13 +102,4 @@ describe("azure.yaml", () => {
       `${azureYaml.requiredVersions.azd.replace(">= ", "")} or newer`,
     );
   });
-
-  it("deploys Client and the connector, and Core by a command of its own", () => {
-    expect(azureYaml.workflows.up.steps.map(({ azd }) => azd)).toEqual([
-      "provision",
-      "package --all",
-      "deploy client",
-      "deploy connector",
-    ]);
-  });
 });

@@ -125,40 +125,11 @@ describe("the queries of alerts and workbook", () => {
     for (const event of ["failed", "event_sink_failed"]) expect(thresholds.get(event), event).toEqual([5, "event"]);
   });
 
-  it("of the workbook draw states, jobs, sign-ins, callers and the latency of identity providers", () => {
-    const all = [...queries()].filter(([place]) => place.startsWith("workbook")).map(([, query]) => query);
-    const drawn = all.map(askedBy);
-    expect(drawn.flatMap(each => each.events)).toEqual(
-      expect.arrayContaining([
-        "request_state",
-        "authentication",
-        "http",
-        "caller_refused",
-        "event_not_sent",
-        "event_given_up",
-        "event_sink_stopped",
-        "event_sink_failed",
-      ]),
-    );
-    expect(drawn.flatMap(each => each.metrics)).toEqual(expect.arrayContaining(["job.duration", "peer.call.duration"]));
-    expect(all.some(query => query.includes('startswith "IdP "'))).toBe(true);
-  });
-
   it("of the workbook draw every failure of a row, a request, a task or a secret that raises an alert", () => {
     const [, alert = ""] = [...queries()].find(([place]) => place.endsWith("-failed-item")) ?? [];
     const drawn = askedBy(queries().get("workbook: Failures") ?? "").events;
     expect(askedBy(alert).events.length).toBeGreaterThan(5);
     expect(drawn).toEqual(expect.arrayContaining([...askedBy(alert).events]));
-  });
-
-  it.each([
-    ["an event", 'traces | where message == "jobs"', "events", ["jobs"]],
-    ["events", 'traces | where message in ("a", "b")', "events", ["a", "b"]],
-    ["an event inside of a line", 'traces | where message has "\\"event\\":\\"bad\\""', "events", ["bad"]],
-    ["a metric", 'customMetrics | where name == "x.y"', "metrics", ["x.y"]],
-    ["a field and its value", 'traces | where tostring(customDimensions.job) == "z"', "values", ["z"]],
-  ] as const)("are read: %s", (_, query, kind, found) => {
-    expect(askedBy(query)[kind]).toEqual(found);
   });
 });
 
