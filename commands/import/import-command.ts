@@ -66,8 +66,8 @@ export async function runImportCommand<A extends CommonArguments, T>(
   args: readonly string[],
   command: CommandProcess,
 ): Promise<number> {
-  const { stdout, stderr, now } = command;
-  const deps = { ...command, screen: createScreen(stdout, stderr, now) };
+  const { stdout, stderr } = command;
+  const deps = { ...command, screen: createScreen(stdout, stderr) };
   const printError = (error: unknown) => stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
   let prepared: Prepared<A, T> | undefined;
   try {

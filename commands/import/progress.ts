@@ -1,18 +1,21 @@
 import { type Line, locationOf, type Outcome } from "./lines.ts";
 import type { Screen } from "./screen.ts";
 
-/** Returns a function that shows the progress after each line, and each line that was refused or failed. @param now milliseconds */
+/**
+ * Returns a function that is called after each line. It shows each line that was refused or failed, and the progress
+ * after every tenth of the lines. @param now milliseconds
+ */
 export function createProgress(screen: Screen, total: number, now: () => number, noun = "key") {
   const startedAt = now();
   const milestone = Math.ceil(total / 10);
   return (line: Line<unknown>, count: number): void => {
     if (line.outcome === "refused" || line.outcome === "failed") screen.result(refusedLine(line));
-    const text = () => {
-      const perSecond = count / Math.max(0.001, (now() - startedAt) / 1000);
-      const left = count === total ? "" : `, about ${formatCount(Math.ceil((total - count) / perSecond))} s left`;
-      return `${formatCount(count)} of ${counted(total, noun)}, ${formatCount(Math.round(perSecond))} a second${left}`;
-    };
-    screen.progress(text, count % milestone === 0);
+    if (count % milestone !== 0) return;
+    const perSecond = count / Math.max(0.001, (now() - startedAt) / 1000);
+    const left = count === total ? "" : `, about ${formatCount(Math.ceil((total - count) / perSecond))} s left`;
+    screen.note(
+      `${formatCount(count)} of ${counted(total, noun)}, ${formatCount(Math.round(perSecond))} a second${left}`,
+    );
   };
 }
 

@@ -20,7 +20,7 @@ export interface EndedEarly {
 }
 
 /**
- * Runs work that calls an API, and shows its progress. Ctrl-C ends it in order.
+ * Runs work that calls an API. Ctrl-C ends it in order.
  * @param work gets the function that repeats calls, and a signal that fires when no further call is to be made
  * @returns its result, without it if it has thrown `ImportStopped`
  */
@@ -46,7 +46,6 @@ export async function runCalls<R extends object>(
     if (!(error instanceof ImportStopped)) throw error;
     return { stopped: error.message, interrupted: interrupt.exitCode() } as Partial<R> & EndedEarly;
   } finally {
-    screen.endProgress();
     interrupt.release();
   }
 }

@@ -3,8 +3,6 @@ export const plain = (text: string): string => text.replace(/[\p{Cc}\p{Cf}\p{Zl}
 
 /** A stream of the process. */
 export interface Output {
-  readonly isTTY?: boolean;
-  readonly columns?: number;
   write(text: string): unknown;
 }
 
@@ -14,44 +12,11 @@ export interface Screen {
   result(text: string): void;
   /** Writes a note to standard error. */
   note(text: string): void;
-  /**
-   * Shows the progress. A terminal shows it in one line, drawn at most ten times a second. Other outputs keep every line, so only
-   * milestones are written.
-   */
-  progress(text: () => string, milestone: boolean): void;
-  endProgress(): void;
 }
 
-export function createScreen(out: Output, error: Output, now: () => number): Screen {
-  let drawnAt = Number.NEGATIVE_INFINITY;
-  let current = "";
-  const clear = () => {
-    if (current !== "") error.write("\r\x1b[2K");
-  };
-  const draw = () => {
-    if (current !== "") error.write(current.slice(0, (error.columns || 80) - 1));
-  };
-  const above = (output: Output, text: string) => {
-    clear();
-    output.write(`${plain(text)}\n`);
-    draw();
-  };
+export function createScreen(out: Output, error: Output): Screen {
   return {
-    result: text => above(out, text),
-    note: text => above(error, text),
-    progress: (text, milestone) => {
-      if (error.isTTY !== true) {
-        if (milestone) error.write(`${text()}\n`);
-      } else if (now() - drawnAt >= 100) {
-        drawnAt = now();
-        clear();
-        current = text();
-        draw();
-      }
-    },
-    endProgress: () => {
-      clear();
-      current = "";
-    },
+    result: text => void out.write(`${plain(text)}\n`),
+    note: text => void error.write(`${plain(text)}\n`),
   };
 }

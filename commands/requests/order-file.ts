@@ -67,8 +67,8 @@ async function prepare(file: string): Promise<Prepared> {
 }
 
 async function run({ report, earlier, read }: Prepared, options: OrderFileOptions): Promise<number> {
-  const { dryRun, stdout, stderr, now } = options;
-  const screen = createScreen(stdout, stderr, now);
+  const { dryRun, stdout, stderr } = options;
+  const screen = createScreen(stdout, stderr);
   for (const line of read) if (line.outcome === "refused") screen.result(refusedLine(line));
   const checked = await pass(read, "check", options, screen);
   const isChecked = checked.stopped === undefined && checked.interrupted === undefined;

@@ -1,5 +1,5 @@
 import { parse } from "csv-parse/sync";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, test } from "vitest";
 import type { ImportKey } from "../../../commands/import/formats/parsed-lines.ts";
 import type { Line } from "../../../commands/import/lines.ts";
 import { otpkeyImport } from "../../../commands/import/otpkey-import.ts";
@@ -33,42 +33,18 @@ describe("the report of an import", () => {
   });
 });
 
-describe("progress", () => {
-  const write = (isTTY: boolean) => {
-    let written = "";
-    return { isTTY, columns: 40, write: (text: string) => (written += text), written: () => written };
-  };
-
-  it("is one line on a terminal, above which refused lines stay, and no line where it is written to a file", () => {
-    for (const isTTY of [true, false]) {
-      const terminal = write(isTTY);
-      let now = 0;
-      const screen = createScreen(terminal, terminal, () => now);
-      const tried = createProgress(screen, 3, () => now);
-      for (const [index, outcome] of (["imported", "refused", "imported"] as const).entries()) {
-        now += 1000;
-        tried(lineOf({ line: index, outcome }), index + 1);
-      }
-      screen.endProgress();
-      screen.result("done");
-      const text = ["1 of 3 keys, 1 a second, about 2 s left", "2 of 3 keys, 1 a second, about 1 s left"];
-      const refusal = "keys.csv:1: refused: no key\n";
-      const clear = "\r\x1b[2K";
-      expect(terminal.written()).toBe(
-        isTTY
-          ? `${text[0]}${clear}${refusal}${text[0]}${clear}${text[1]}${clear}3 of 3 keys, 1 a second${clear}done\n`
-          : `${text[0]}\n${refusal}${text[1]}\n3 of 3 keys, 1 a second\ndone\n`,
-      );
-    }
-  });
-
-  it("is drawn at most ten times a second, and never longer than the terminal is wide", () => {
-    const terminal = write(true);
-    let now = 0;
-    const screen = createScreen(terminal, terminal, () => now);
-    for (now = 0; now < 1000; now += 10) screen.progress(() => "x".repeat(100), true);
-    const drawn = terminal.written().split("\r\x1b[2K");
-    expect(drawn).toHaveLength(10);
-    expect(drawn.every(text => text === "x".repeat(39))).toBe(true);
-  });
+test("progress is a line for every tenth, beside the refused lines", () => {
+  const written = { out: "", error: "" };
+  const stream = (name: "out" | "error") => ({ write: (text: string) => (written[name] += text) });
+  let now = 0;
+  const tried = createProgress(createScreen(stream("out"), stream("error")), 20, () => now);
+  for (let count = 1; count <= 20; count++) {
+    now += 1000;
+    tried(lineOf({ line: count, outcome: count === 3 ? "refused" : "imported" }), count);
+  }
+  expect(written.out).toBe("keys.csv:3: refused: no key\n");
+  const lines = written.error.split("\n");
+  expect(lines).toHaveLength(11);
+  expect(lines[0]).toBe("2 of 20 keys, 1 a second, about 18 s left");
+  expect(lines[9]).toBe("20 of 20 keys, 1 a second");
 });
