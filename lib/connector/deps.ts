@@ -1,5 +1,6 @@
 import type { Sealer } from "../platform/crypto.ts";
 import type { Log } from "../platform/log.ts";
+import type { Mailer } from "../platform/mail.ts";
 import type { Now } from "../platform/time.ts";
 import type { ResponseStore } from "./collect/responses.blob.ts";
 import type { claimStore } from "./create/claims.table.ts";
@@ -7,7 +8,6 @@ import type { Idps } from "./idp/contract.ts";
 import type { Intervals } from "./model/intervals.ts";
 import type { LossAction } from "./model/shipment.ts";
 import type { DeliveryService } from "./peers/delivery.ts";
-import type { Mailer } from "./peers/mailer.ts";
 import type { PeerLimits } from "./peers/peer-limits.ts";
 import type { Rfpr } from "./peers/rfpr.ts";
 import type { pinMailLanguages } from "./settings.ts";

@@ -10,14 +10,15 @@ import { kindOf } from "../../../lib/connector/idp/kinds.ts";
 import { fetchFromSecretHosts } from "../../../lib/connector/idp/secret-hosts.ts";
 import type { Intervals } from "../../../lib/connector/model/intervals.ts";
 import { connectDelivery } from "../../../lib/connector/peers/delivery.ts";
-import { openMailer } from "../../../lib/connector/peers/mailer.ts";
 import { peerLimits } from "../../../lib/connector/peers/peer-limits.ts";
 import { connectEnrollment, connectRfpr, type Rfpr } from "../../../lib/connector/peers/rfpr.ts";
 import { type ConnectorSettings, toIntervals } from "../../../lib/connector/settings.ts";
 import { requestStore } from "../../../lib/connector/storage/requests.table.ts";
 import { signingSecrets } from "../../../lib/platform/azure/cached-secrets.ts";
+import { openMailer } from "../../../lib/platform/azure/mailer.ts";
 import { accessToken } from "../../../lib/platform/azure/services.ts";
 import type { Fetch, PeerTools } from "../../../lib/platform/call-peer.ts";
+import type { Mailer } from "../../../lib/platform/mail.ts";
 import { minutes, seconds } from "../../../lib/platform/time.ts";
 import { type Deployment, deploymentLimits } from "../../deployment.ts";
 import { apiUrl } from "../../service.ts";
@@ -59,13 +60,7 @@ export function openConnectorContext(
     responses: responseBlobs(deployment.blobs),
     claims: claimStore(deployment.tables),
     sealer: deployment.sealer,
-    mailer: openMailer({
-      ...peerTools(deployment),
-      endpoint: settings.EMAIL_CONNECTION_STRING ?? settings.EMAIL_API_SEND_ENDPOINT,
-      sender: settings.EMAIL_SENDER_ADDRESS,
-      managedIdentityToken: scope => accessToken(deployment.identity, scope),
-      timeLimitMs: intervals.mailCallMs,
-    }),
+    mailer: openMail(deployment, settings, intervals.mailCallMs),
     delivery: connectDelivery({
       ...peerTools(deployment),
       baseUrl: settings.DELIVERY_API_BASE_URL,
@@ -101,6 +96,17 @@ export function openConnectorContext(
 }
 
 const peerTools = ({ fetch, now, random, sleep }: Deployment): PeerTools => ({ fetch, now, random, sleep });
+
+function openMail({ identity, now }: Deployment, settings: ConnectorSettings, timeoutMs: number): Mailer {
+  return openMailer({
+    ...(settings.EMAIL_CONNECTION_STRING === undefined
+      ? { endpoint: settings.EMAIL_API_SEND_ENDPOINT, credential: identity }
+      : { connectionString: settings.EMAIL_CONNECTION_STRING }),
+    sender: settings.EMAIL_SENDER_ADDRESS,
+    timeoutMs,
+    now,
+  });
+}
 
 /** Creates the clients of the event sinks. The position of an address in the setting is the number of its sink. */
 function openSinks(deployment: Deployment, settings: ConnectorSettings, timeLimitMs: number): readonly EventSink[] {

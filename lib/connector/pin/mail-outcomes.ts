@@ -1,3 +1,4 @@
+import { allSuppressedCode } from "../../platform/mail.ts";
 import { PeerFailure } from "../../platform/peer-failure.ts";
 import { measure } from "../../platform/telemetry.ts";
 import { between, type Instant, plus } from "../../platform/time.ts";
@@ -5,7 +6,6 @@ import type { ConnectorDeps } from "../deps.ts";
 import { mailService } from "../model/peer-names.ts";
 import { firstAttempt, postpone, waitUntil } from "../model/retry.ts";
 import type { SecurityKey } from "../model/security-key.ts";
-import { allSuppressedCode } from "../peers/mailer.ts";
 import type { KeyChange } from "../runs/key-work.ts";
 
 /** Returns the number of the current send, from 1. */

@@ -1,4 +1,5 @@
 import { derivedGuid } from "../../platform/crypto.ts";
+import type { MailStatus } from "../../platform/mail.ts";
 import { orFailure, PeerFailure } from "../../platform/peer-failure.ts";
 import { between, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
@@ -6,7 +7,6 @@ import { type Credential, isUsable } from "../model/credential.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import { deliveryService, mailService, preRegistrationApi } from "../model/peer-names.ts";
 import { displayName, isMailable, isOnSite, type SecurityKey } from "../model/security-key.ts";
-import type { MailStatus } from "../peers/mailer.ts";
 import type { KeyChange, KeyWork } from "../runs/key-work.ts";
 import { notCalled } from "../runs/run.ts";
 import { composePinMail, type PinMailContent } from "./compose-pin-mail.ts";

@@ -54,6 +54,9 @@ export const localCredential: TokenCredential = {
   getToken: async () => ({ token: "local", expiresOnTimestamp: 8.64e15 }),
 };
 
+/** Access key (base64) for local simulated services that require a signature. */
+export const localAccessKey = "bG9jYWw=";
+
 /**
  * Returns whether a URL is a local simulated service, the only kind that is called without TLS. Throws if it is not a
  * URL, or if it is an http URL of another host.
