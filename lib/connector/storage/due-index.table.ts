@@ -4,9 +4,19 @@ import type { Row, Tables } from "../../platform/azure/tables.ts";
 import type { Log } from "../../platform/log.ts";
 import { type Immutable, storedInstant } from "../../platform/stored.ts";
 import type { Instant } from "../../platform/time.ts";
+import type { RequestValues } from "../model/loaded-request.ts";
 import { type Due, dueSchema } from "../model/request.ts";
-import type { IndexRow } from "./index-writer.table.ts";
 import { schemaVersion } from "./request-rows.table.ts";
+
+/** A row by which a request is found: of the index of due work, or of a list. */
+export interface IndexRow {
+  readonly table: string;
+  readonly partitionKey: string;
+  readonly rowKey: string;
+  /** The only column that may change while the keys stay. */
+  readonly notBefore?: Instant | undefined;
+  readonly columns: (writtenAt: Instant) => Readonly<Record<string, string | number | boolean>>;
+}
 
 /** Table of the index of due work. */
 export const dueTable = "due";
@@ -49,6 +59,15 @@ export const dueRow = ({ due, requestId, keyId }: DueItem): IndexRow => ({
   notBefore: due.notBefore,
   columns: writtenAt => dueColumns.toColumns({ ...due, requestId, writtenAt, ...(keyId && { keyId }) }),
 });
+
+/** Returns the rows of the work that is due on a request and its security keys. */
+export function dueRowsOf({ request, keys }: RequestValues): readonly IndexRow[] {
+  const { id: requestId, due, trackDue, replaceDue } = request;
+  const ofKeys = keys.map(key => ({ keyId: key.id, due: key.due }));
+  return [{ due }, { due: trackDue }, { due: replaceDue }, ...ofKeys].flatMap(({ due, ...item }) =>
+    due === undefined ? [] : [dueRow({ due, requestId, ...item })],
+  );
+}
 
 /** Returns the function that yields the due work of a queue in order of time; up to `until`, if it is given. */
 export function dueEntries(tables: Tables, log: Log) {

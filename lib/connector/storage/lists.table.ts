@@ -5,7 +5,7 @@ import type { Tables } from "../../platform/azure/tables.ts";
 import type { Log } from "../../platform/log.ts";
 import { type Immutable, storedInstant } from "../../platform/stored.ts";
 import { type ListKey, type RequestList, sortKeyOf } from "../model/request-lists.ts";
-import type { IndexRow } from "./index-writer.table.ts";
+import type { IndexRow } from "./due-index.table.ts";
 import { schemaVersion } from "./request-rows.table.ts";
 
 const entrySchema = () => z.object({ requestId: z.string(), createdAt: storedInstant, writtenAt: storedInstant });

@@ -9,9 +9,8 @@ import { listKeyOf, listsOf, listsWithout, type RequestList } from "../model/req
 import { isOnSite, type SecurityKey } from "../model/security-key.ts";
 import { newDeliveryState } from "../model/shipment.ts";
 import { requestStates } from "../model/states.ts";
-import { type DueEntry, dueEntries, dueRow, dueTable } from "./due-index.table.ts";
-import { dueItemsOf, formerRows, indexRowsOf, isDueRow, newRows } from "./index-rows.table.ts";
-import { indexWriter } from "./index-writer.table.ts";
+import { type DueEntry, dueEntries, dueRow, dueRowsOf, dueTable } from "./due-index.table.ts";
+import { indexChange, indexRowsOf, indexWriter, isDueRow } from "./index-rows.table.ts";
 import { type ListedEntry, listRow, listsTable, requestLists } from "./lists.table.ts";
 import type { RequestEvents } from "./request-rows.table.ts";
 import { requestRows, requestsTable } from "./request-rows.table.ts";
@@ -61,11 +60,9 @@ export function requestStore(tables: Tables, { shipmentsTable, events, now, log 
   const lists = requestLists(tables, log);
   const shipments = shipmentRecords(tables, shipmentsTable, rows.load);
 
-  /** Writes the index rows of `after` that `before` does not have. False if its shipment is that of another request. */
-  const addIndexRows = async (before: RequestValues | undefined, after: RequestValues): Promise<boolean> => {
-    const [isLinked] = await Promise.all([shipments.linkNew(before, after), index.put(newRows(before, after))]);
-    return isLinked;
-  };
+  /** Writes all index rows of a request, and links its shipment if no other request has it. */
+  const putIndexRows = (values: RequestValues) =>
+    Promise.all([shipments.linkNew(undefined, values), index.put(indexRowsOf(values))]);
 
   return {
     /** Inserts all rows in one transaction, or returns the stored request. Links its shipment if no other has it. */
@@ -75,7 +72,7 @@ export function requestStore(tables: Tables, { shipmentsTable, events, now, log 
       let addedAt: Instant;
       do {
         addedAt = now();
-        await addIndexRows(undefined, { request, keys });
+        await putIndexRows({ request, keys });
       } while (between(addedAt, now()) > maxSuspendedMs);
       return rows.insert(request, keys);
     },
@@ -97,17 +94,18 @@ export function requestStore(tables: Tables, { shipmentsTable, events, now, log 
       const recorded = events?.record(loaded, withChanges(loaded, changes));
       const all = recorded === undefined ? changes : { ...changes, request: recorded.request };
       const after = withChanges(loaded, all);
-      const [isLinked] = await Promise.all([addIndexRows(loaded, after), recorded?.addDue()]);
+      const { added, former } = indexChange(loaded, after);
+      const linked = shipments.linkNew(loaded, after);
+      const [isLinked] = await Promise.all([linked, index.put(added), recorded?.addDue()]);
       if (!isLinked) return undefined;
       const isArchiving = after.request.isArchived === true && loaded.request.isArchived !== true;
-      const former = formerRows(loaded, after);
       if (isArchiving) await index.remove(former.filter(row => !isDueRow(row)));
       const saved = await rows.save(loaded, all, recorded?.rows, onDoubt);
       if (saved === undefined) {
         // The request may have been deleted meanwhile: nothing would remove it from the lists that it was added to now.
-        const isListed = isArchiving || newRows(loaded, after).some(row => !isDueRow(row));
+        const isListed = isArchiving || added.some(row => !isDueRow(row));
         const current = isListed ? await rows.load(after.request.id) : undefined;
-        if (isListed && current === undefined) await index.remove(formerRows(after, loaded));
+        if (isListed && current === undefined) await index.remove(added);
         else if (isArchiving && current !== undefined) await index.put(indexRowsOf(current));
         return undefined;
       }
@@ -136,7 +134,7 @@ export function requestStore(tables: Tables, { shipmentsTable, events, now, log 
     async remove(loaded: LoadedRequest, foundBy?: RequestList): Promise<boolean> {
       const { request } = loaded;
       const rowOf = (list: RequestList) => listRow(listKeyOf(request), list);
-      const found = [...dueItemsOf(loaded).map(dueRow), ...(foundBy === undefined ? [] : [rowOf(foundBy)])];
+      const found = [...dueRowsOf(loaded), ...(foundBy === undefined ? [] : [rowOf(foundBy)])];
       // A crash may have left a row in the list of another state. It would stay until that list is read, so an erasure
       // removes it now.
       const states = foundBy === undefined ? [] : requestStates.map(state => ({ state }));
@@ -146,7 +144,7 @@ export function requestStore(tables: Tables, { shipmentsTable, events, now, log 
       await events?.removeAll(request);
       if (!(await rows.remove(loaded))) {
         const kept = await rows.load(request.id);
-        if (kept !== undefined) await addIndexRows(undefined, kept);
+        if (kept !== undefined) await putIndexRows(kept);
         return false;
       }
       await index.remove(found);
@@ -168,7 +166,7 @@ export function requestStore(tables: Tables, { shipmentsTable, events, now, log 
         // Not the lists of names: if the request is erased meanwhile, nothing would remove it from them.
         const states = listsOf(loaded).filter(list => "state" in list);
         const stateRows = states.map(list => listRow(listKeyOf(loaded.request), list));
-        await index.put("queue" in row ? dueItemsOf(loaded).map(dueRow) : stateRows);
+        await index.put("queue" in row ? dueRowsOf(loaded) : stateRows);
         const key = "keyId" in row ? loaded.keys.find(({ id }) => id === row.keyId) : undefined;
         const rewritten = await rows.save(loaded, key === undefined ? { request: loaded.request } : { keys: [key] });
         if (rewritten === undefined) return;

@@ -5,7 +5,7 @@ import { revokeNow } from "../../../../lib/connector/cancel/revoke-now.ts";
 import { createRequest } from "../../../../lib/connector/create/create-request.ts";
 import type { ConnectorDeps } from "../../../../lib/connector/deps.ts";
 import { personList } from "../../../../lib/connector/model/request-lists.ts";
-import { indexWriter } from "../../../../lib/connector/storage/index-writer.table.ts";
+import { indexWriter } from "../../../../lib/connector/storage/index-rows.table.ts";
 import { listRow } from "../../../../lib/connector/storage/lists.table.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
 import { PeerFailure } from "../../../../lib/platform/peer-failure.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { type Leaver, offboardPerson } from "../../../../lib/connector/cancel/offboard-person.ts";
 import { revokeNow } from "../../../../lib/connector/cancel/revoke-now.ts";
 import { personList } from "../../../../lib/connector/model/request-lists.ts";
-import { indexWriter } from "../../../../lib/connector/storage/index-writer.table.ts";
+import { indexWriter } from "../../../../lib/connector/storage/index-rows.table.ts";
 import { listRow } from "../../../../lib/connector/storage/lists.table.ts";
 import { PeerFailure } from "../../../../lib/platform/peer-failure.ts";
 import { days, hours, minutes } from "../../../../lib/platform/time.ts";

@@ -5,7 +5,7 @@ import type { CredentialRequest } from "../../../../lib/connector/model/request.
 import type { SecurityKey } from "../../../../lib/connector/model/security-key.ts";
 import { peerLimits } from "../../../../lib/connector/peers/peer-limits.ts";
 import { dueRow } from "../../../../lib/connector/storage/due-index.table.ts";
-import { indexWriter } from "../../../../lib/connector/storage/index-writer.table.ts";
+import { indexWriter } from "../../../../lib/connector/storage/index-rows.table.ts";
 import { PeerFailure, type PeerFailureKind } from "../../../../lib/platform/peer-failure.ts";
 import { hours, minutes, plus, seconds } from "../../../../lib/platform/time.ts";
 import {

@@ -7,7 +7,7 @@ import { type PeerLimits, peerLimits } from "../../../../lib/connector/peers/pee
 import { keyWork } from "../../../../lib/connector/runs/key-work.ts";
 import { notCalled, startRun } from "../../../../lib/connector/runs/run.ts";
 import { dueRow } from "../../../../lib/connector/storage/due-index.table.ts";
-import { indexWriter } from "../../../../lib/connector/storage/index-writer.table.ts";
+import { indexWriter } from "../../../../lib/connector/storage/index-rows.table.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
 import { PeerFailure } from "../../../../lib/platform/peer-failure.ts";
 import { hours, minutes, plus, seconds } from "../../../../lib/platform/time.ts";

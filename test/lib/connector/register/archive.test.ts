@@ -9,7 +9,7 @@ import { removeResponsesIfDeleted } from "../../../../lib/connector/collect/save
 import { listKeyOf, personList, referenceList, serialList } from "../../../../lib/connector/model/request-lists.ts";
 import { resendPin } from "../../../../lib/connector/pin/resend-pin.ts";
 import { loadRequest } from "../../../../lib/connector/runs/change-request.ts";
-import { indexWriter } from "../../../../lib/connector/storage/index-writer.table.ts";
+import { indexWriter } from "../../../../lib/connector/storage/index-rows.table.ts";
 import { listRow } from "../../../../lib/connector/storage/lists.table.ts";
 import { backupsContainer } from "../../../../lib/platform/maintenance/read-backup.ts";
 import { days, hours, minutes } from "../../../../lib/platform/time.ts";

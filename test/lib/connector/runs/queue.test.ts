@@ -3,7 +3,7 @@ import type { LoadedRequest } from "../../../../lib/connector/model/loaded-reque
 import { forEachDue } from "../../../../lib/connector/runs/queue.ts";
 import { startRun } from "../../../../lib/connector/runs/run.ts";
 import { type DueItem, dueRow } from "../../../../lib/connector/storage/due-index.table.ts";
-import { indexWriter } from "../../../../lib/connector/storage/index-writer.table.ts";
+import { indexWriter } from "../../../../lib/connector/storage/index-rows.table.ts";
 import { minutes, plus } from "../../../../lib/platform/time.ts";
 import { peersOfFile, testConnector } from "../../../support/connector/test-connector.ts";
 import { until } from "../../../support/until.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { personList, type RequestList } from "../../../../lib/connector/model/request-lists.ts";
-import { indexWriter } from "../../../../lib/connector/storage/index-writer.table.ts";
+import { indexWriter } from "../../../../lib/connector/storage/index-rows.table.ts";
 import { listRow, listsTable, requestLists } from "../../../../lib/connector/storage/lists.table.ts";
 import { openTables } from "../../../../lib/platform/azure/tables.ts";
 import { createLog } from "../../../../lib/platform/log.ts";

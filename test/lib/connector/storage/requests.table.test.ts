@@ -5,7 +5,7 @@ import type { LoadedRequest } from "../../../../lib/connector/model/loaded-reque
 import type { CredentialRequest, Due } from "../../../../lib/connector/model/request.ts";
 import type { SecurityKey } from "../../../../lib/connector/model/security-key.ts";
 import { type DueEntry, dueRow } from "../../../../lib/connector/storage/due-index.table.ts";
-import { indexWriter } from "../../../../lib/connector/storage/index-writer.table.ts";
+import { indexWriter } from "../../../../lib/connector/storage/index-rows.table.ts";
 import {
   requestColumns,
   schemaVersion,
