@@ -1,4 +1,5 @@
-import { isStoredAs, rowColumns } from "../../platform/azure/row-columns.ts";
+import { isDeepStrictEqual } from "node:util";
+import { rowColumns } from "../../platform/azure/row-columns.ts";
 import type { Action, Row, Tables } from "../../platform/azure/tables.ts";
 import type { Fault } from "../../platform/fault.ts";
 import type { Fields } from "../../platform/log.ts";
@@ -37,44 +38,20 @@ export function requestIn(rows: readonly Row[]): LoadedRequest | undefined {
   };
 }
 
-/** Returns the changed rows. */
+/** Returns the rows of changed parts. */
 const rowsOf = ({ request, keys = [] }: Changes) => [
   ...(request === undefined ? [] : [{ rowKey: requestRow, ...requestColumns.toColumns(request) }]),
   ...keys.map(key => ({ rowKey: keyPrefix + key.id, ...securityKeyColumns.toColumns(key) })),
 ];
-
-/** Returns the ETags after a write. @param written those of the rows, in their order */
-const etagsAfter = (
-  before: LoadedRequest["etags"],
-  rows: ReturnType<typeof rowsOf>,
-  written: readonly unknown[],
-): LoadedRequest["etags"] =>
-  new Map([...before, ...rows.map(({ rowKey }, index) => [rowKey, String(written[index])] as const)]);
+type WrittenRow = ReturnType<typeof rowsOf>[number];
 
 /** Returns the rows of credential requests, without those that index them. */
 export function requestRows(tables: Tables) {
   const table = tables.table(requestsTable);
 
   // The rows of events sort before those of the security keys.
-  const load = async (id: string): Promise<LoadedRequest | undefined> =>
-    requestIn(await Array.fromAsync(table.query({ partitionKey: id, from: keyPrefix })));
-
-  const replace = async (
-    loaded: LoadedRequest,
-    changes: Changes,
-    more: readonly Action[],
-  ): Promise<LoadedRequest | undefined> => {
-    const { id } = loaded.request;
-    const rows = rowsOf(changes);
-    const replacements = rows.map(row => ({ replace: row, etag: etagOf(loaded, row.rowKey) }));
-    const [only] = replacements;
-    const etags =
-      replacements.length === 1 && only !== undefined && more.length === 0
-        ? [await table.replace({ partitionKey: id, ...only.replace }, only.etag)]
-        : await table.transact(id, [...replacements, ...more]);
-    if (etags === undefined || etags.includes(undefined)) return undefined;
-    return { ...withChanges(loaded, changes), etags: etagsAfter(loaded.etags, rows, etags) };
-  };
+  const read = (id: string): Promise<Row[]> => Array.fromAsync(table.query({ partitionKey: id, from: keyPrefix }));
+  const load = async (id: string): Promise<LoadedRequest | undefined> => requestIn(await read(id));
 
   return {
     load,
@@ -82,14 +59,12 @@ export function requestRows(tables: Tables) {
     /** Inserts all rows in one transaction. Returns the stored request if the id exists. */
     async insert(request: CredentialRequest, keys: readonly SecurityKey[]): Promise<LoadedRequest> {
       const rows = rowsOf({ request, keys });
+      const actions = rows.map(row => ({ insert: row }));
       // Ids are unique, so a row that exists was written by this call: its response was lost.
       const stored = await confirmWrite(
         async () => {
-          const etags = await table.transact(
-            request.id,
-            rows.map(row => ({ insert: row })),
-          );
-          return etags && { request, keys, etags: etagsAfter(new Map(), rows, etags) };
+          const etags = await table.transact(request.id, actions);
+          return etags && { request, keys, etags: etagsOf(rows, etags) };
         },
         () => load(request.id),
       );
@@ -99,26 +74,41 @@ export function requestRows(tables: Tables) {
 
     /**
      * Replaces the changed rows in one transaction, each by the ETag that was read. Returns undefined on a conflict. If
-     * the response to the write is lost, or if there is a conflict, reads the rows: they are the result if they have
-     * the changes. A write that storage did not answer and did not make is repeated once: if that succeeds, the first
-     * one cannot take effect late.
+     * the response to the write is lost, or if there is a conflict, reads the rows: they are the result if they are
+     * those that were sent. A write that storage did not answer and did not make is repeated once: if that succeeds,
+     * the first one cannot take effect late.
      * @param more the writes of other rows in the same transaction: the events of the change
      * @param onDoubt called if storage did not answer the first write
      */
-    save: (
+    async save(
       loaded: LoadedRequest,
       changes: Changes,
       more: readonly Action[] = [],
       onDoubt?: (error: Fault) => void,
-    ): Promise<LoadedRequest | undefined> =>
-      confirmWrite(
-        () => replace(loaded, changes, more),
+    ): Promise<LoadedRequest | undefined> {
+      const { id } = loaded.request;
+      const rows = rowsOf(changes);
+      const replacements = rows.map(row => ({ replace: row, etag: etagOf(loaded, row.rowKey) }));
+      const [first] = replacements;
+      const isOneRow = replacements.length === 1 && more.length === 0;
+      return confirmWrite(
         async () => {
-          const stored = await load(loaded.request.id);
-          return stored !== undefined && hasChanges(loaded, stored, changes) ? stored : undefined;
+          const etags =
+            isOneRow && first !== undefined
+              ? [await table.replace({ partitionKey: id, ...first.replace }, first.etag)]
+              : await table.transact(id, [...replacements, ...more]);
+          if (etags === undefined || etags.includes(undefined)) return undefined;
+          return { ...withChanges(loaded, changes), etags: new Map([...loaded.etags, ...etagsOf(rows, etags)]) };
+        },
+        async () => {
+          const stored = await read(id);
+          return replacements.every(({ replace, etag }) => isStored(replace, etag, stored))
+            ? requestIn(stored)
+            : undefined;
         },
         { isRepeated: true, onDoubt },
-      ),
+      );
+    },
 
     /** Removes all rows by their versions. Returns false if the request was changed meanwhile, true if it is gone. */
     async remove({ request: { id }, etags }: LoadedRequest): Promise<boolean> {
@@ -137,16 +127,14 @@ function etagOf({ etags }: LoadedRequest, rowKey: string): string {
   return etag;
 }
 
-/** Whether the changed rows were written since they were loaded, with exactly these values. */
-function hasChanges(loaded: LoadedRequest, stored: LoadedRequest, { request, keys = [] }: Changes): boolean {
-  const isRewritten = (rowKey: string): boolean => stored.etags.get(rowKey) !== loaded.etags.get(rowKey);
-  return (
-    (request === undefined || (isRewritten(requestRow) && isStoredAs(request, stored.request))) &&
-    keys.every(key => {
-      const current = stored.keys.find(({ id }) => id === key.id);
-      return current !== undefined && isRewritten(keyPrefix + key.id) && isStoredAs(key, current);
-    })
-  );
+/** Returns the ETags of written rows. @param written in the order of the rows */
+const etagsOf = (rows: readonly WrittenRow[], written: readonly unknown[]): LoadedRequest["etags"] =>
+  new Map(rows.map(({ rowKey }, index) => [rowKey, String(written[index])]));
+
+/** Whether a row was written since it had the ETag `before`, with exactly the columns of `written`. */
+function isStored(written: WrittenRow, before: string, stored: readonly Row[]): boolean {
+  const { partitionKey, etag, ...row } = stored.find(({ rowKey }) => rowKey === written.rowKey) ?? {};
+  return etag !== before && isDeepStrictEqual(row, written);
 }
 
 /** The events of a change, and how they are written. */
