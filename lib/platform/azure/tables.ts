@@ -53,21 +53,17 @@ export function openTables(options: TablesOptions): Tables {
     retryOptions,
     additionalPolicies: [conditionalRemovals, retryableTransactions, rejectNonJson(service, timeoutMs), ...policies],
   };
-  const callers = new Map<string, TableCaller>();
-  const callerOf = (name: string) => {
-    const caller =
-      callers.get(name) ?? serviceCaller(service, timeoutMs, () => openClient(options, name, clientOptions));
-    callers.set(name, caller);
-    return caller;
-  };
+  const callerOf = (name: string) => serviceCaller(service, timeoutMs, () => openClient(options, name, clientOptions));
+  const tables = new Map<string, Table>();
   return {
-    table: name => tableOf(callerOf(name)),
+    table(name) {
+      const table = tables.get(name) ?? tableOf(callerOf(name));
+      tables.set(name, table);
+      return table;
+    },
     createTable: name => callerOf(name)((client, abortSignal) => client.createTable({ abortSignal })),
   };
 }
-
-/** Makes the calls of one table. */
-type TableCaller = ReturnType<typeof serviceCaller<TableClient>>;
 
 async function openClient(
   access: ServiceAccess,
@@ -95,7 +91,7 @@ export type Table = ReturnType<typeof tableOf>;
  * recreates the row between both attempts, an `insert` may recreate it, and a `remove` without an ETag may delete it
  * again.
  */
-function tableOf(call: TableCaller) {
+function tableOf(call: ReturnType<typeof serviceCaller<TableClient>>) {
   type Work<T> = (client: TableClient, abortSignal: AbortSignal) => Promise<T>;
 
   /** Makes a call. Returns undefined if it fails with one of the expected error codes. */
