@@ -3,7 +3,7 @@ import type { Immutable } from "../../platform/stored.ts";
 import type { Instant } from "../../platform/time.ts";
 import { credentialMessage } from "./credential.ts";
 import type { CredentialRequest, Delivery, Shipment } from "./request.ts";
-import { isOnSite, pinMailMessage, type SecurityKey } from "./security-key.ts";
+import { isOnSite, itemIndex, pinMailMessage, type SecurityKey } from "./security-key.ts";
 
 /** The stored states of a shipment. `processing` is that of a lease and not stored (C9). */
 export const shipmentStates = ["ongoing", "complete", "pending_pin_sending"] as const;
@@ -121,16 +121,9 @@ export function deliveryProblem({ stateId, message }: Pick<Shipment, "stateId" |
 
 /** Returns the shipped security keys grouped by shipment item, in the order of the request. */
 export function shippedItems(keys: readonly SecurityKey[]): readonly (readonly SecurityKey[])[] {
-  return [
-    ...Map.groupBy(
-      keys.filter(key => key.provisioning === "shipped"),
-      itemOf,
-    ).values(),
-  ];
+  const shipped = keys.filter(key => !isOnSite(key));
+  return [...Map.groupBy(shipped, ({ id }) => itemIndex(id)).values()];
 }
 
 /** Returns the customer reference of the order: that of the caller, else the request id. Orders are looked up by it. */
 export const referenceOf = (request: CredentialRequest): string => request.shipment?.customerReference ?? request.id;
-
-/** Returns the shipment item of a security key: `s-01-001` and `s-01-002` belong to `s-01`. */
-const itemOf = (key: SecurityKey): string => key.id.slice(0, key.id.lastIndexOf("-"));
