@@ -1,6 +1,6 @@
 import { credentialRequestV1, readV1 } from "../../lib/connector/api/v1-credential-request.ts";
 import { readShipmentV1, shipmentStatusV1 } from "../../lib/connector/api/v1-shipment.ts";
-import { isSameStatus, shipmentStatusOf } from "../../lib/connector/model/shipment.ts";
+import { shipmentRecordOf } from "../../lib/connector/model/shipment.ts";
 import { loadRequest } from "../../lib/connector/runs/change-request.ts";
 import { Fault } from "../../lib/platform/fault.ts";
 import { ok } from "../../lib/platform/http/call.ts";
@@ -25,10 +25,9 @@ export const getShipment = endpoint({
     const loaded = stored && (await requests.load(stored.requestId));
     if (loaded === undefined || loaded.request.isArchived === true)
       throw new Fault("not_found", "There is no such shipment.");
-    const keys = loaded.keys;
     // The request's rows decide. A record that says otherwise was left by a crash, or is being written.
-    if (!isSameStatus(stored ?? {}, shipmentStatusOf(loaded.request, keys))) await requests.updateShipment(loaded);
-    return ok(readShipmentV1(params.shipment_id, loaded.request, keys, now()));
+    if (stored?.errorMessage !== shipmentRecordOf(loaded).errorMessage) await requests.updateShipment(loaded);
+    return ok(readShipmentV1(params.shipment_id, loaded, now()));
   },
 });
 

@@ -1,9 +1,9 @@
 import * as z from "zod";
 import { omitUndefined } from "../../platform/collections.ts";
 import type { RequestDraft } from "../create/draft.ts";
-import type { CredentialRequest } from "../model/request.ts";
-import { isOnSite, type SecurityKey, shipmentKeyId } from "../model/security-key.ts";
-import { shipmentStates, shipmentStatusOf } from "../model/shipment.ts";
+import type { RequestValues } from "../model/loaded-request.ts";
+import { isOnSite, shipmentKeyId } from "../model/security-key.ts";
+import { shipmentRecordOf, shipmentStateOf, shipmentStates } from "../model/shipment.ts";
 import { addressFields, countryCode, withRegionRule } from "./address.ts";
 import { draftOf } from "./body-to-draft.ts";
 import {
@@ -172,11 +172,12 @@ export const shipmentStatusV1 = z.lazy(() =>
  */
 export function readShipmentV1(
   shipmentId: string,
-  request: CredentialRequest,
-  keys: readonly SecurityKey[],
+  values: RequestValues,
   now: string,
 ): z.output<typeof shipmentStatusV1> {
-  const { state, errorMessage } = shipmentStatusOf(request, keys);
+  const { request, keys } = values;
+  const state = shipmentStateOf(keys);
+  const { errorMessage } = shipmentRecordOf(values);
   const hasLease = [request, ...keys.filter(key => !isOnSite(key))].some(
     ({ lease }) => lease !== undefined && lease.until > now,
   );

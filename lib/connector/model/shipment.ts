@@ -1,37 +1,33 @@
 import * as z from "zod";
+import { omitUndefined } from "../../platform/collections.ts";
 import type { Immutable } from "../../platform/stored.ts";
 import type { Instant } from "../../platform/time.ts";
 import { credentialMessage } from "./credential.ts";
+import type { RequestValues } from "./loaded-request.ts";
 import type { CredentialRequest, Delivery, Shipment } from "./request.ts";
 import { isOnSite, itemIndex, pinMailMessage, type SecurityKey } from "./security-key.ts";
 
-/** The stored states of a shipment. `processing` is that of a lease and not stored (C9). */
+/** The states of a shipment. A read adds `processing`, that of a lease (C9). */
 export const shipmentStates = ["ongoing", "complete", "pending_pin_sending"] as const;
 
-/** Returns the schema of the record of a shipment id: the linked request, and a copy of the shipment's status. */
-export const shipmentRecordSchema = () =>
-  z.object({
-    requestId: z.string(),
-    state: z.enum(shipmentStates).exactOptional(),
-    errorMessage: z.string().exactOptional(),
-  });
+/** Returns the schema of the record of a shipment id: the linked request, and its processing error. */
+export const shipmentRecordSchema = () => z.object({ requestId: z.string(), errorMessage: z.string().exactOptional() });
 export type ShipmentRecord = Immutable<z.output<ReturnType<typeof shipmentRecordSchema>>>;
 
-/** A shipment's state and processing error (specification section 2). */
-type ShipmentStatus = Omit<ShipmentRecord, "requestId">;
-
-/** Returns the status of a request's shipment, of which its record has a copy. */
-export function shipmentStatusOf(request: CredentialRequest, keys: readonly SecurityKey[]) {
-  const shipped = keys.filter(key => !isOnSite(key));
-  const errorMessage = processingError(request, shipped);
-  return { state: stateOf(shipped), ...(errorMessage !== undefined && { errorMessage }) };
+/** Returns the record of a request's shipment. The processing error is that of specification section 2. */
+export function shipmentRecordOf({ request, keys }: RequestValues): ShipmentRecord {
+  const shipped = shippedKeys(keys);
+  const messages = [
+    ...shipped.flatMap(key => key.credentials.map(credential => credentialMessage(credential, key))),
+    ...shipped.map(({ mail }) => pinMailMessage(mail)),
+    request.errorMessage,
+  ];
+  return omitUndefined({ requestId: request.id, errorMessage: messages.find(message => message !== undefined) });
 }
 
-/** Whether two statuses are equal. */
-export const isSameStatus = (one: ShipmentStatus, other: ShipmentStatus): boolean =>
-  one.state === other.state && one.errorMessage === other.errorMessage;
-
-function stateOf(keys: readonly SecurityKey[]): (typeof shipmentStates)[number] {
+/** Returns the state of the shipment with the shipped ones of these security keys. */
+export function shipmentStateOf(all: readonly SecurityKey[]): (typeof shipmentStates)[number] {
+  const keys = shippedKeys(all);
   if (!keys.every(({ state }) => state === "complete")) return "ongoing";
   const isUnsent = ({ mail }: SecurityKey) =>
     mail.state === "given_up" || (mail.state === "due" && mail.retry?.lastError !== undefined);
@@ -39,12 +35,7 @@ function stateOf(keys: readonly SecurityKey[]): (typeof shipmentStates)[number] 
   return keys.every(({ mail }) => mail.state !== "due") ? "complete" : "ongoing";
 }
 
-function processingError(request: CredentialRequest, keys: readonly SecurityKey[]): string | undefined {
-  const ofCredentials = keys.flatMap(key => key.credentials.map(credential => credentialMessage(credential, key)));
-  return [...ofCredentials, ...keys.map(({ mail }) => pinMailMessage(mail)), request.errorMessage].find(
-    message => message !== undefined,
-  );
-}
+const shippedKeys = (keys: readonly SecurityKey[]) => keys.filter(key => !isOnSite(key));
 
 /** States of the normal course: in work, shipped, delivered. */
 const expectedStates = [101, 102, 103, 104];
@@ -121,8 +112,7 @@ export function deliveryProblem({ stateId, message }: Pick<Shipment, "stateId" |
 
 /** Returns the shipped security keys grouped by shipment item, in the order of the request. */
 export function shippedItems(keys: readonly SecurityKey[]): readonly (readonly SecurityKey[])[] {
-  const shipped = keys.filter(key => !isOnSite(key));
-  return [...Map.groupBy(shipped, ({ id }) => itemIndex(id)).values()];
+  return [...Map.groupBy(shippedKeys(keys), ({ id }) => itemIndex(id)).values()];
 }
 
 /** Returns the customer reference of the order: that of the caller, else the request id. Orders are looked up by it. */

@@ -115,7 +115,7 @@ export function requestStore(tables: Tables, { shipmentsTable, events, now, log 
       try {
         // Comes before the removal of the former index rows: after a crash in between, the job that removes them
         // updates the record of the shipment, or unlinks it.
-        await shipments.updateStatus(loaded, after);
+        await shipments.updateError(loaded, after);
         const removal = index.remove(isArchiving ? former.filter(isDueRow) : former);
         if (isUrgent) removal.catch(logLeft);
         else await removal;
@@ -178,7 +178,7 @@ export function requestStore(tables: Tables, { shipmentsTable, events, now, log 
 
     findShipment: async (shipmentId: string) => (await shipments.find(shipmentId))?.value,
     requestOfShipment: async (shipmentId: string) => (await shipments.find(shipmentId))?.value.requestId,
-    /** Copies the current status of a request to the record of its shipment. */
+    /** Copies the current error of a request to the record of its shipment. */
     async updateShipment({ request: { id, delivery } }: LoadedRequest): Promise<void> {
       if (delivery?.shipment !== undefined) await shipments.update(delivery.shipment.id, id);
     },

@@ -3,7 +3,7 @@ import type { Tables } from "../../platform/azure/tables.ts";
 import { conflict, retryOnConflict, type Stored } from "../../platform/stored.ts";
 import type { LoadedRequest, RequestValues } from "../model/loaded-request.ts";
 import { type CredentialRequest, shipmentIdOf } from "../model/request.ts";
-import { isSameStatus, type ShipmentRecord, shipmentRecordSchema, shipmentStatusOf } from "../model/shipment.ts";
+import { type ShipmentRecord, shipmentRecordOf, shipmentRecordSchema } from "../model/shipment.ts";
 import { schemaVersion } from "./request-rows.table.ts";
 
 export const shipmentColumns = rowColumns<ShipmentRecord>(
@@ -17,10 +17,10 @@ const shipmentKey = (shipmentId: string): string =>
 
 const keysOf = (shipmentId: string) => ({ partitionKey: shipmentKey(shipmentId), rowKey: "shipment" });
 
-/** Attempts to write a record. If all conflict, another process has written the status. */
+/** Attempts to write a record. If all conflict, another process has written the error. */
 const maxAttempts = 5;
 
-/** Returns the records that link shipment ids to requests, each with a copy of the shipment's status (C9). */
+/** Returns the records that link shipment ids to requests, each with its processing error (C9). */
 export function shipmentRecords(
   tables: Tables,
   shipmentsTable: string,
@@ -35,16 +35,16 @@ export function shipmentRecords(
   };
 
   /** Links a shipment to a request. False if it is linked to another request. May be repeated. */
-  const link = async (shipmentId: string, requestId: string, status: Omit<ShipmentRecord, "requestId">) => {
-    const columns = shipmentColumns.toColumns({ requestId, ...status });
-    if ((await table.insert({ ...keysOf(shipmentId), ...columns })) !== undefined) return true;
-    return (await find(shipmentId))?.value.requestId === requestId;
+  const link = async (shipmentId: string, record: ShipmentRecord): Promise<boolean> => {
+    const row = { ...keysOf(shipmentId), ...shipmentColumns.toColumns(record) };
+    if ((await table.insert(row)) !== undefined) return true;
+    return (await find(shipmentId))?.value.requestId === record.requestId;
   };
 
   /** Removes the link of a shipment to this request, if it exists. */
   const unlink = async (shipmentId: string, requestId: string): Promise<void> => {
     const { partitionKey, rowKey } = keysOf(shipmentId);
-    // A write of the status changes the ETag, so the removal is repeated until it succeeds.
+    // A write of the error changes the ETag, so the removal is repeated until it succeeds.
     await retryOnConflict(async () => {
       const stored = await find(shipmentId);
       if (stored?.value.requestId !== requestId) return undefined;
@@ -53,8 +53,8 @@ export function shipmentRecords(
   };
 
   /**
-   * Copies the status from the rows of a request to the record of its shipment. The record is read before the rows and
-   * written by its ETag, so that an older status never replaces a newer one.
+   * Copies the error from the rows of a request to the record of its shipment. The record is read before the rows and
+   * written by its ETag, so that an older error never replaces a newer one.
    */
   const update = async (shipmentId: string, requestId: string): Promise<void> => {
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
@@ -62,9 +62,9 @@ export function shipmentRecords(
       if (stored?.value.requestId !== requestId) return;
       const loaded = await load(requestId);
       if (loaded?.request.delivery?.shipment?.id !== shipmentId) return;
-      const status = shipmentStatusOf(loaded.request, loaded.keys);
-      if (isSameStatus(stored.value, status)) return;
-      const row = { ...keysOf(shipmentId), ...shipmentColumns.toColumns({ requestId, ...status }) };
+      const record = shipmentRecordOf(loaded);
+      if (stored.value.errorMessage === record.errorMessage) return;
+      const row = { ...keysOf(shipmentId), ...shipmentColumns.toColumns(record) };
       if ((await table.replace(row, stored.version)) !== undefined) return;
     }
   };
@@ -76,22 +76,22 @@ export function shipmentRecords(
     update,
 
     /** Links the shipment of a changed request, if it is new. False if it is linked to another request. */
-    async linkNew(before: RequestValues | undefined, { request, keys }: RequestValues): Promise<boolean> {
-      const shipmentId = shipmentIdOf(request);
+    async linkNew(before: RequestValues | undefined, after: RequestValues): Promise<boolean> {
+      const shipmentId = shipmentIdOf(after.request);
       if (shipmentId === undefined || shipmentId === (before && shipmentIdOf(before.request))) return true;
-      return link(shipmentId, request.id, shipmentStatusOf(request, keys));
+      return link(shipmentId, shipmentRecordOf(after));
     },
 
-    /** Writes the status of a changed request, if it is new, and unlinks a shipment that the request has no more. */
-    async updateStatus(before: RequestValues, { request, keys }: RequestValues): Promise<void> {
+    /** Writes the error of a changed request, if it is new, and unlinks a shipment that the request has no more. */
+    async updateError(before: RequestValues, after: RequestValues): Promise<void> {
       const former = shipmentIdOf(before.request);
       if (former === undefined) return;
-      if (former !== shipmentIdOf(request)) return unlink(former, request.id);
-      const isSame = isSameStatus(shipmentStatusOf(before.request, before.keys), shipmentStatusOf(request, keys));
-      if (!isSame) await update(former, request.id);
+      if (former !== shipmentIdOf(after.request)) return unlink(former, after.request.id);
+      if (shipmentRecordOf(before).errorMessage !== shipmentRecordOf(after).errorMessage)
+        await update(former, after.request.id);
     },
 
-    /** Writes what a crash may have left: the status of the shipment, and the links of rejected shipments. */
+    /** Writes what a crash may have left: the error of the shipment, and the links of rejected shipments. */
     async repair({ id, delivery }: CredentialRequest): Promise<void> {
       if (delivery?.shipment !== undefined) await update(delivery.shipment.id, id);
       for (const rejected of delivery?.rejectedShipmentIds ?? [])

@@ -21,7 +21,7 @@ const order = async (connector: TestConnector, body: object): Promise<{ requestI
 
 async function read(connector: TestConnector, { requestId, shipmentId }: { requestId: string; shipmentId: string }) {
   const { request, keys } = await connector.load(requestId);
-  return readShipmentV1(shipmentId, request, keys, connector.now());
+  return readShipmentV1(shipmentId, { request, keys }, connector.now());
 }
 
 const mailsTo = (to: string) => peers.mail.mails().filter(mail => mail.to.includes(to));

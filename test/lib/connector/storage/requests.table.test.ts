@@ -327,9 +327,9 @@ describe("the index of due work", () => {
 
 describe("the record of a shipment id", () => {
   test("belongs to the first request that it is linked to, and linking again changes nothing", async () => {
-    expect(await shipments.link("U89bvfKKCtQfhnqaFBrAZW", "one", { state: "ongoing" })).toBe(true);
-    expect(await shipments.link("U89bvfKKCtQfhnqaFBrAZW", "one", { state: "ongoing" })).toBe(true);
-    expect(await shipments.link("U89bvfKKCtQfhnqaFBrAZW", "two", { state: "ongoing" })).toBe(false);
+    expect(await shipments.link("U89bvfKKCtQfhnqaFBrAZW", { requestId: "one" })).toBe(true);
+    expect(await shipments.link("U89bvfKKCtQfhnqaFBrAZW", { requestId: "one" })).toBe(true);
+    expect(await shipments.link("U89bvfKKCtQfhnqaFBrAZW", { requestId: "two" })).toBe(false);
     expect(await store.requestOfShipment("U89bvfKKCtQfhnqaFBrAZW")).toBe("one");
     expect(await store.requestOfShipment("u89bvfKKCtQfhnqaFBrAZW")).toBeUndefined();
   });
@@ -339,8 +339,8 @@ describe("the record of a shipment id", () => {
     const [id, rejected, others] = [newId(), `rejected-${count}`, `others-${count}`];
     const delivery = { rejectedShipmentIds: [rejected, others] };
     const loaded = await store.insert({ ...least(id), delivery }, [leastKey("s-01-001")]);
-    await shipments.link(rejected, id, { state: "ongoing" });
-    await shipments.link(others, "its-own", { state: "ongoing" });
+    await shipments.link(rejected, { requestId: id });
+    await shipments.link(others, { requestId: "its-own" });
     return { id, loaded, owners: () => Promise.all([rejected, others].map(store.requestOfShipment)) };
   }
 
@@ -373,27 +373,27 @@ describe("the record of a shipment id", () => {
 
   test("is linked to one of many requests that link it at once", async () => {
     const links = await Promise.all(
-      Array.from({ length: 8 }, (_, n) => shipments.link("contested", `r${n}`, { state: "ongoing" })),
+      Array.from({ length: 8 }, (_, n) => shipments.link("contested", { requestId: `r${n}` })),
     );
     expect(links.filter(Boolean)).toHaveLength(1);
   });
 
   test("is unlinked only from its own request", async () => {
-    await shipments.link("mine", "one", { state: "ongoing" });
+    await shipments.link("mine", { requestId: "one" });
     await shipments.unlink("mine", "two");
     expect(await store.requestOfShipment("mine")).toBe("one");
     await shipments.unlink("mine", "one");
     await shipments.unlink("mine", "one");
     expect(await store.requestOfShipment("mine")).toBeUndefined();
-    expect(await shipments.link("mine", "two", { state: "ongoing" })).toBe(true);
+    expect(await shipments.link("mine", { requestId: "two" })).toBe(true);
   });
 
   test.each(["a.b~c", "a/b", "#?\\", "é🔑", "it's", "x".repeat(300), ""])(
     "is found by any id: %j",
     async shipmentId => {
-      expect(await shipments.link(shipmentId, "one", { state: "ongoing" })).toBe(true);
+      expect(await shipments.link(shipmentId, { requestId: "one" })).toBe(true);
       expect(await store.requestOfShipment(shipmentId)).toBe("one");
-      expect(await shipments.link(shipmentId, "two", { state: "ongoing" })).toBe(false);
+      expect(await shipments.link(shipmentId, { requestId: "two" })).toBe(false);
     },
   );
 });

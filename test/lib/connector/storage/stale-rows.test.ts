@@ -189,14 +189,14 @@ test("a former index row that cannot be removed fails no urgent save, and a warn
 test("a shipment stays linked to the request that links it while it is unlinked from another one", async () => {
   const load = async () => undefined;
   const records = shipmentRecords(tables, shipmentsTable, load);
-  await records.link("contested", "one", { state: "ongoing" });
+  await records.link("contested", { requestId: "one" });
   let reads = 0;
   const racing = withTable(shipmentsTable, table => ({
     get: async (...keys) => {
       const row = await table.get(...keys);
       if (++reads > 1) return row;
       await records.unlink("contested", "one");
-      expect(await records.link("contested", "two", { state: "ongoing" })).toBe(true);
+      expect(await records.link("contested", { requestId: "two" })).toBe(true);
       return row;
     },
   }));

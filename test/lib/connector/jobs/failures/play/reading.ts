@@ -51,7 +51,7 @@ function ofV2({ request, keys }: LoadedRequest): ReadState {
 
 function ofV1({ request, keys }: LoadedRequest, now: Instant): ReadState {
   const shipmentId = request.delivery?.shipment?.id ?? "";
-  const { shipment_state, error_message } = readShipmentV1(shipmentId, request, keys, now);
+  const { shipment_state, error_message } = readShipmentV1(shipmentId, { request, keys }, now);
   return { states: [shipment_state], messages: [error_message] };
 }
 
