@@ -11,11 +11,11 @@ export const shipmentColumns = rowColumns<ShipmentRecord>(
   shipmentRecordSchema,
 );
 
-/** Returns a shipment id as a row key, which does not allow every character. */
-const shipmentKey = (shipmentId: string): string =>
-  /^[A-Za-z0-9_-]{1,200}$/.test(shipmentId) ? shipmentId : `~${Buffer.from(shipmentId).toString("base64url")}`;
-
-const keysOf = (shipmentId: string) => ({ partitionKey: shipmentKey(shipmentId), rowKey: "shipment" });
+/** Returns the keys of the record of a shipment id, in which keys do not allow every character. */
+const keysOf = (shipmentId: string) => ({
+  partitionKey: /^[\w-]{1,200}$/.test(shipmentId) ? shipmentId : `~${Buffer.from(shipmentId).toString("base64url")}`,
+  rowKey: "shipment",
+});
 
 /** Attempts to write a record. If all conflict, another process has written the error. */
 const maxAttempts = 5;
