@@ -1,7 +1,7 @@
 import createClient, { type Client } from "openapi-fetch";
 import * as z from "zod";
 import { trimEnd } from "../lib/platform/text.ts";
-import { NoAnswer } from "./no-answer.ts";
+import { NoResponse } from "./no-response.ts";
 
 /** A response of the API: `data` of a success, `error` of a refusal. */
 export interface ApiAnswer<T = unknown> {
@@ -45,7 +45,7 @@ export function connectApi<Paths extends {}>(
       const body = stream === null ? null : await request.text();
       const response = await fetch(address, { method, headers, body, redirect: "manual", signal }).catch(
         (error: unknown) => {
-          throw new NoAnswer(base, method, error);
+          throw new NoResponse(base, method, error);
         },
       );
       const type = response.headers.get("content-type") ?? "";

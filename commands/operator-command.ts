@@ -2,7 +2,7 @@ import type { ParseArgsOptionsConfig } from "node:util";
 import type { Client } from "openapi-fetch";
 import { connectApi, Refused } from "./api.ts";
 import { plain } from "./import/screen.ts";
-import { NoAnswer } from "./no-answer.ts";
+import { NoResponse } from "./no-response.ts";
 import { readArguments, UsageError, usageError } from "./read-arguments.ts";
 import { signInHelp, signInOptions, signInPerson, staticToken } from "./sign-in.ts";
 
@@ -82,7 +82,7 @@ export async function runOperatorCommand<const T extends ParseArgsOptionsConfig,
       connect: more => connectApi(url, token, more),
     });
   } catch (error) {
-    const advice = error instanceof NoAnswer ? error.advice : "";
+    const advice = error instanceof NoResponse ? error.advice : "";
     const text = plain(error instanceof Error ? error.message + advice : String(error));
     console.error(error instanceof Refused && error.status === 400 ? withOptions(text, fields) : text);
     const isMissing = error instanceof MissingEntry || (error instanceof Refused && error.status === 404);

@@ -1,5 +1,5 @@
 import type { HttpAnswer, HttpCall } from "../http-exchange.ts";
-import { NoAnswer } from "../no-answer.ts";
+import { NoResponse } from "../no-response.ts";
 
 /** The response to a call of the console. The page shows it with any status. */
 export interface Outcome {
@@ -61,7 +61,7 @@ export async function enveloped(name: string, method: string, call: () => Promis
   try {
     return { status: 200, body: await call() };
   } catch (error) {
-    const { message, advice } = new NoAnswer(name, method, error);
+    const { message, advice } = new NoResponse(name, method, error);
     return { status: 502, body: { error: message + advice } };
   }
 }

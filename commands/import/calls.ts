@@ -23,7 +23,7 @@ export interface Calling {
 }
 
 /** What tests replace. */
-interface Surroundings {
+interface CallTools {
   /** Rejects when the signal fires. */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
   /** Returns a number from 0 to 1. */
@@ -34,12 +34,13 @@ interface Surroundings {
   readonly timeOfDay: Now;
 }
 
-const real: Surroundings = {
+const defaultTools: CallTools = {
   sleep: (ms, signal) => pause(ms, undefined, { signal }),
   random: Math.random,
   now: () => performance.now(),
   timeOfDay: () => instant(Date.now()),
 };
+
 export interface Answered {
   readonly status: number;
   readonly headers: Headers;
@@ -48,8 +49,8 @@ export interface Answered {
 
 /**
  * Repeats a call until there is a response. Returns undefined if the run ended before. Throws `ImportStopped`.
- * @param isFinal whether a 500, or a 409 with `Retry-After`, would stay the same if the call were repeated soon; by default
- * none does
+ * @param isFinal whether a 500, or a 409 with `Retry-After`, would stay the same if the call were repeated soon; by
+ * default none does
  */
 export type Ask = (
   call: (signal: AbortSignal) => Promise<ApiAnswer>,
@@ -63,13 +64,13 @@ const maxWaitMs = 120_000;
 const maxRunningMs = 360_000;
 
 /**
- * Creates the function that calls an API. The calls are idempotent (A10, C6), so a call without a response is repeated. A `Retry-After`
- * delays all calls; that of a 409 delays only the call itself, because an earlier call with the same idempotency key still runs. A 500
- * that persists is returned, because it may concern this call only.
+ * Creates the function that calls an API. The calls are idempotent (A10, C6), so a call without a response is repeated.
+ * A `Retry-After` delays all calls; that of a 409 delays only the call itself, because an earlier call with the same
+ * idempotency key still runs. A 500 that persists is returned, because it may concern this call only.
  */
 export function createAsk(
   { service, url, stop, cut, waits }: Calling,
-  { sleep, random, now, timeOfDay }: Surroundings = real,
+  { sleep, random, now, timeOfDay }: CallTools = defaultTools,
 ): Ask {
   let notBefore = 0;
 

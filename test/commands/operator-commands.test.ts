@@ -145,7 +145,7 @@ describe("the command for users", () => {
     proxy.fail({ kind: "drop", phase: "after", method: "POST" });
     expect(await run("users", ["unlock", "babbage"], { API_TOKEN: auth.token }, `${proxy.url}/core`)).toMatchObject({
       code: 1,
-      error: expect.stringMatching(/^\S+ gave no answer: .+\. It may have been done: look before you repeat it\.\n$/),
+      error: expect.stringMatching(/^\S+ did not respond: .+\. It may have been done: look before you repeat it\.\n$/),
     });
   });
 

@@ -11,7 +11,8 @@ const noFields = z.object({});
 /**
  * Reads query and body of a call in the JSON style. `problems` are the parameters and fields that the endpoint does not
  * know (G4): a call with a mistyped field changes nothing. No body is an empty object. Without a schema a body may be
- * empty or an empty object, and the query of a GET may be anything. Throws Fault as `readQuery`, `readJson` and `readOptionalJson` do.
+ * empty or an empty object, and the query of a GET may be anything. Throws Fault as `readQuery`, `readJson` and
+ * `readOptionalJson` do.
  */
 export function readJsonInput(
   { query: querySchema, body: bodySchema, ignoresUnknown = false }: Omit<Endpoint<never>, "run">,

@@ -1,4 +1,4 @@
-import { reasonOf } from "../../../commands/no-answer.ts";
+import { reasonOf } from "../../../commands/no-response.ts";
 import { createLog } from "../../../lib/platform/log.ts";
 import { masked } from "./mask.ts";
 

@@ -20,7 +20,7 @@ test("a call that changes something may have been done where a connection ends b
     return (body as { readonly error: string }).error;
   };
   expect(await errorOf("POST")).toMatch(
-    /^The API gave no answer: .+\. It may have been done: look before you repeat it\.$/,
+    /^The API did not respond: .+\. It may have been done: look before you repeat it\.$/,
   );
   expect(await errorOf("GET")).toMatch(/^The API is not responding: [^.]+$/);
   expect(await errorOf("POST", deadAddress)).toMatch(/^The API is not responding: .*ECONNREFUSED/);

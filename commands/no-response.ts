@@ -1,13 +1,13 @@
 import { hasSentNothing } from "../lib/platform/connection-error.ts";
 
-/** A call without an answer. */
-export class NoAnswer extends Error {
-  override readonly name = "NoAnswer";
+/** A call without a response. */
+export class NoResponse extends Error {
+  override readonly name = "NoResponse";
   /** What to do about a call that changes something and may have arrived; empty for others. */
   readonly advice: string;
   constructor(service: string, method: string, error: unknown) {
     const mayBeDone = method !== "GET" && !hasSentNothing(error);
-    super(`${service} ${mayBeDone ? "gave no answer" : "is not responding"}: ${reasonOf(error)}`);
+    super(`${service} ${mayBeDone ? "did not respond" : "is not responding"}: ${reasonOf(error)}`);
     this.advice = mayBeDone ? ". It may have been done: look before you repeat it." : "";
   }
 }
