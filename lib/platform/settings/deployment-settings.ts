@@ -140,8 +140,7 @@ export type DeploymentSettings = SettingValues<typeof shape>;
 export const deploymentSettings = settingsSchema(shape, settings => {
   const isLocal = "CLOUD_STORAGE_CONNECTION_STRING" in settings;
   const { CALLER_AUDIENCES: audiences = [], CALLER_ISSUERS: issuers = [], TRUSTED_PROXIES: proxies = 0 } = settings;
-  const canVerify =
-    settings.CLOUD_TENANT_ID !== undefined || (issuers.length > 0 && settings.CALLER_JWKS_ENDPOINT !== undefined);
+  const canVerify = "CLOUD_TENANT_ID" in settings || (issuers.length > 0 && "CALLER_JWKS_ENDPOINT" in settings);
   const problems: Problem[] = [...pathProblems(settings)];
   for (const name of ["CLOUD_TABLES_ENDPOINT", "CLOUD_STORAGE_BLOB_ENDPOINT"] as const) {
     const reason = "must be set unless CLOUD_STORAGE_CONNECTION_STRING is set";

@@ -3,7 +3,7 @@ import { client, core } from "../../../functions/auth/routes.ts";
 import { errorBody } from "../../../functions/connector/errors.ts";
 import { connector } from "../../../functions/connector/routes.ts";
 import { deploymentSettings } from "../../../lib/platform/settings/deployment-settings.ts";
-import { type Environment, validSettings } from "../../../lib/platform/settings/read-settings.ts";
+import { type Environment, readSettings, settingsSchema } from "../../../lib/platform/settings/read-settings.ts";
 import { clientTypes } from "./client-types.ts";
 import { openapiDocument } from "./document.ts";
 import { clientExamples } from "./examples/client.ts";
@@ -11,25 +11,30 @@ import { connectorExamples } from "./examples/connector.ts";
 import { coreExamples } from "./examples/core.ts";
 import { clientText, connectorText, coreText } from "./texts.ts";
 
-/** Returns every OpenAPI document by its file, with the paths where the environment's settings place them (decision G2). */
+const { CORE_PATH, CLIENT_PATH, CONNECTOR_PATH } = deploymentSettings.shape;
+const pathSettings = settingsSchema({ CORE_PATH, CLIENT_PATH, CONNECTOR_PATH });
+
+/**
+ * Returns every OpenAPI document by its file, with the paths where the environment's settings place them (decision G2).
+ * Throws BadSettings for a wrong path.
+ */
 export function openapiFiles(environment: Environment) {
-  const paths = validSettings(deploymentSettings, environment);
-  const prefix = (name: "CORE_PATH" | "CLIENT_PATH" | "CONNECTOR_PATH") => paths[name] ?? "";
+  const paths = readSettings(pathSettings, environment);
   return {
     "docs/openapi/core.json": openapiDocument(core, {
-      prefix: prefix("CORE_PATH"),
+      prefix: paths.CORE_PATH,
       errorBody: authErrorBody,
       text: coreText,
       examples: coreExamples,
     }),
     "docs/openapi/client.json": openapiDocument(client, {
-      prefix: prefix("CLIENT_PATH"),
+      prefix: paths.CLIENT_PATH,
       errorBody: authErrorBody,
       text: clientText,
       examples: clientExamples,
     }),
     "docs/openapi/connector.json": openapiDocument(connector, {
-      prefix: prefix("CONNECTOR_PATH"),
+      prefix: paths.CONNECTOR_PATH,
       errorBody,
       text: connectorText,
       examples: connectorExamples,

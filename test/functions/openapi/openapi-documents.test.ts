@@ -136,6 +136,7 @@ describe.each(paths.map(path => [path, apis[path]] as const))(
       const moved = openapiFiles({ [pathSetting]: "/fido/keys/" })[path];
       const places = Object.keys(document.paths).map(at => `/fido/keys${at.slice(prefix.length)}`);
       expect(Object.keys(moved.paths)).toEqual(places);
+      expect(() => openapiFiles({ [pathSetting]: "a b" })).toThrow(`${pathSetting}: must be path segments`);
     });
   },
 );

@@ -107,6 +107,14 @@ describe("a deployment", () => {
     expect(read({})).toMatchObject({ CALLER_AUDIENCES: [], CALLER_ISSUERS: [], CALLER_STATIC_TOKENS: false });
   });
 
+  it.each([
+    { CALLER_ISSUERS: "https://issuer.example", CALLER_JWKS_ENDPOINT: "http://jwks.example" },
+    { CALLER_ISSUERS: "https://issuer.example" },
+  ])("names of the settings that verify tokens the wrong one alone: %o", given => {
+    const path = "CALLER_JWKS_ENDPOINT" in given ? "CALLER_JWKS_ENDPOINT" : "CALLER_AUDIENCES";
+    expect(wrong({ CALLER_AUDIENCES: "api", ...given }).map(problem => problem.path)).toEqual([path]);
+  });
+
   it("must know its vault", () => {
     expect(wrong({ CLOUD_KEY_VAULT_ENDPOINT: "" })).toEqual([
       { path: "CLOUD_KEY_VAULT_ENDPOINT", reason: "must be set" },
