@@ -304,6 +304,63 @@ test("a shipment that is deleted after it was shipped, before its responses came
   expect((await connector.requestRow(requestId)).trackDue).toBeUndefined();
 });
 
+describe("a look at a shipment during which its request is written", () => {
+  /** Looks at a shipment that is lost, and does something between the answer and the save. */
+  async function lookDuring(one: OnItsWay, meanwhile: (connector: TestConnector) => Promise<unknown>) {
+    await peers.delivery.control(one.shipmentId, { state: 105 });
+    const slow = one.connector.anotherInstance({
+      ports: withPort("delivery", ({ getShipment }) => ({
+        getShipment: async id => {
+          const found = await getShipment(id);
+          await meanwhile(one.connector);
+          return found;
+        },
+      })),
+    });
+    one.connector.advance(hours(1));
+    const { tracked } = await slow.runShipments("timer");
+    return { tracked, conflicts: slow.events("poll_conflict").length };
+  }
+
+  test("is saved with what a job of its credentials has written", async () => {
+    const connector = await connectorWith(peers, [sink], { settings: { ON_LOSS: "revoke" } });
+    const { requestId, shipmentId = "" } = await connector.orderAndPoll();
+    const one = { connector, requestId, shipmentId };
+    expect(await lookDuring(one, () => connector.runCredentials())).toEqual({ tracked: 1, conflicts: 0 });
+    expect(await connector.read(requestId)).toMatchObject({
+      state: "complete",
+      shipment: { delivery: { state: "lost" } },
+    });
+    expect((await connector.keyRow(requestId)).credentials).toMatchObject([
+      { state: "active", revocation: { state: "revoking", reason: "lost" } },
+    ]);
+  });
+
+  test.each<[string, string, (one: OnItsWay) => Promise<unknown>]>([
+    [
+      "another run has saved a later answer",
+      "delivered",
+      async ({ connector, shipmentId }) => {
+        await peers.delivery.control(shipmentId, { state: 104 });
+        expect(await connector.runShipments("timer")).toMatchObject({ tracked: 1 });
+      },
+    ],
+    [
+      "a cancel has taken the lease",
+      "in_transit",
+      async ({ connector, requestId }) => {
+        const loaded = await connector.load(requestId);
+        const lease = { owner: "cancel", until: plus(connector.now(), minutes(3)) };
+        await connector.context.requests.save(loaded, { request: { ...loaded.request, lease } });
+      },
+    ],
+  ])("is not saved, and not counted, if %s", async (_, state, meanwhile) => {
+    const one = await onItsWay();
+    expect(await lookDuring(one, () => meanwhile(one))).toEqual({ tracked: 0, conflicts: 1 });
+    expect(await deliveryOf(one)).toMatchObject({ state });
+  });
+});
+
 describe("the clean-up of a request", () => {
   test("comes at its time while the shipment is on its way, and leaves nothing to track", async () => {
     const one = await onItsWay();
