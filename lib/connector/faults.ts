@@ -123,4 +123,5 @@ export const orderingMessage =
 
 /** The error message of a request while it is not known whether its order was accepted: see `reconcileForMs`. */
 export const unconfirmedMessage =
-  "The delivery service has not confirmed the shipment; it is being looked up for 3 days.";
+  "The delivery service has not confirmed the shipment; it is being looked up for 3 days. " +
+  "Before you order again, search there for the customer reference.";

@@ -104,6 +104,8 @@ async function judgeLookUp(
     return compensateAndFail(leased, neverConfirmedMessage, run);
   }
   const isCrashed = errorMessage === undefined || errorMessage === orderingMessage;
+  // The create that stopped has raised no alert.
+  if (isCrashed) log.error("delivery_unanswered", { ...(failure && { error: failure }) });
   await reconcileLater(leased, isCrashed ? unconfirmedMessage : errorMessage, run, failure?.retryAfterSeconds);
 }
 

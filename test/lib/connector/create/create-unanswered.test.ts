@@ -19,7 +19,9 @@ const peers = await peersOfFile();
 const ordered = () => peers.delivery.count("POST", /shipments$/);
 const lookUps = () => peers.delivery.count("GET", /shipments$/);
 
-const unconfirmed = "The delivery service has not confirmed the shipment; it is being looked up for 3 days.";
+const unconfirmed =
+  "The delivery service has not confirmed the shipment; it is being looked up for 3 days. " +
+  "Before you order again, search there for the customer reference.";
 
 /** Orders, gets the refusal with an unknown outcome, and returns the id in it. */
 async function unanswered(connector: TestConnector, body = orderBody()): Promise<string> {
@@ -62,7 +64,7 @@ describe("a create whose delivery call is not answered", () => {
     await connector.runCredentials();
     const { state, error_message } = await connector.read(requestId);
     expect(state).toBe("received");
-    expect(error_message).toMatch(/3 days\. DELIVERY_API_BASE_URL: http.* redirects to another address/);
+    expect(error_message).toMatch(/customer reference\. DELIVERY_API_BASE_URL: http.* redirects to another address/);
     expect(ordered()).toBe(1);
   });
 

@@ -31,7 +31,11 @@ test("an order intent that a crash has left is looked up until the delivery serv
     connector.advance(minutes(60));
     await connector.runCredentials("timer");
   }
-  expect(await connector.read(requestId)).toMatchObject({ state: "received" });
+  expect(await connector.read(requestId)).toMatchObject({
+    state: "received",
+    error_message: expect.stringContaining("Before you order again, search there for the customer reference."),
+  });
+  expect(connector.events("delivery_unanswered")).toMatchObject([{ credentialRequestId: requestId }]);
   isHidden = false;
   connector.advance(days(1));
   await connector.runCredentials("timer");

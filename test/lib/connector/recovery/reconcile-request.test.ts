@@ -22,7 +22,9 @@ const peers = await peersOfFile();
 const ordered = () => peers.delivery.count("POST", /shipments$/);
 const lookUps = () => peers.delivery.count("GET", /shipments$/);
 
-const message = "The delivery service has not confirmed the shipment; it is being looked up for 3 days.";
+const message =
+  "The delivery service has not confirmed the shipment; it is being looked up for 3 days. " +
+  "Before you order again, search there for the customer reference.";
 
 /** Creates a request whose order gets no answer, and looks the order up for the first time. */
 async function lookedUp(how: Parameters<typeof unanswered>[2], options: ConnectorOptions = {}) {
