@@ -201,6 +201,16 @@ describe("a credential request in Table storage", () => {
     expect([await dueOf(id, "poll"), await dueOf(id, "key"), await listed(id, "started")]).toEqual([[], [], 0]);
   });
 
+  test("has its row of due work written again where only notBefore changes", async () => {
+    const id = newId();
+    const due = { queue: "track", at: "2026-03-01T00:00:00.000Z" } as const;
+    const inserted = await store.insert({ ...least(id), due }, []);
+    const notBefore = "2026-03-01T00:00:01.000Z";
+    await store.save(inserted, { request: { ...least(id), due: { ...due, notBefore } } });
+    const entries = (await Array.fromAsync(store.due("track"))).filter(({ requestId }) => requestId === id);
+    expect(entries).toMatchObject([{ notBefore }]);
+  });
+
   test("keeps its index rows if a save loses against another writer", async () => {
     const id = newId();
     const due = { queue: "reconcile", at: now } as const;
