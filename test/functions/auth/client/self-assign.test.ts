@@ -83,6 +83,16 @@ describe("POST /client/otpkeys", () => {
     },
   );
 
+  it("refuses a key that nine other users have", async () => {
+    const { assign, keys } = await asking();
+    const key = await unassigned(hotpKey());
+    for (const { id } of await Promise.all(Array.from({ length: 9 }, () => auth.makeUser())))
+      expect((await auth.post(`/core/users/${id}/otpkeys`, { otpkey: key.prefix })).status).toBe(204);
+    expect((await assign(key.otp(0))).status).toBe(401);
+    expect(lastEvent()).toMatchObject({ otpOutcome: "not_assigned", prefix: key.prefix });
+    expect(await keys()).toEqual([]);
+  });
+
   it("assigns a key again to the user who has it, so that a call whose response was lost can be repeated", async () => {
     const { assign, keys } = await asking();
     const key = await unassigned(hotpKey());
