@@ -23,7 +23,7 @@ export const assignOtpkey = endpoint({
     "Assigns an OTP key to a user. If no OTP key has the prefix, the call creates one: of kind `remote` if validation " +
     "servers are configured, which check its OTPs, else without a secret, so that its OTPs are refused until the secret " +
     "is imported. An OTP key can be assigned to several users. A text with the form of a prefix and a code, such as 12 " +
-    "characters and 6 digits, creates no otpkey: 400. A shorter one does.",
+    "characters and 6 digits, creates no otpkey: 400. A shorter one does, unless it is the prefix of an otpkey and a code.",
   body: assignment,
   answers: { 204: { description: "Done." } },
   handle: ({ params, body }, context: AuthContext) =>

@@ -6,7 +6,7 @@ import { noSuchUser } from "../users/manage-users.ts";
 import type { UserRef } from "../users/username.ts";
 import type { KeyParameters } from "./kinds/contract.ts";
 import type { OtpKindName } from "./kinds/kinds.ts";
-import { looksLikeOtp } from "./kinds/split-otp.ts";
+import { looksLikeOtp, possiblePrefixes } from "./kinds/split-otp.ts";
 
 export const noSuchKey = (): Fault => new Fault("not_found", "There is no such otpkey.");
 
@@ -62,13 +62,13 @@ export async function assignExistingKey(
 
 /**
  * Assigns an OTP key to a user. Creates one of an unknown prefix, of kind `remote` if validation servers are configured
- * (A9), but none that is named like an OTP: that would be a second factor which its user does not have. Throws Fault
- * `invalid` for such a text, and as `assignExistingKey`.
+ * (A9), but none that is named like an OTP or as an OTP of another key: that would be a second factor which its user
+ * does not have. Throws Fault `invalid` for such a text, and as `assignExistingKey`.
  */
 export async function assignKey(userRef: UserRef, prefix: string, deps: AuthDeps): Promise<void> {
   await retryOnConflict(async () => {
     if (await assignExistingKey(userRef, prefix, deps)) return;
-    if (looksLikeOtp(prefix)) throw invalidRequest([unknownOtp]);
+    if (looksLikeOtp(prefix) || (await mayBeOtpOfKey(prefix, deps))) throw invalidRequest([prefixExpected]);
     const kind = deps.rules.usesValidationServers ? "remote" : undefined;
     const created = await deps.otpkeys.create(newKey(prefix, unusedParameters, kind));
     if (created?.isNew) deps.log.info("otpkey_created", { prefix, kind });
@@ -76,7 +76,13 @@ export async function assignKey(userRef: UserRef, prefix: string, deps: AuthDeps
   });
 }
 
-const unknownOtp: Problem = {
+/** Returns whether an OTP key has one of the prefixes that the text would have as an OTP. */
+async function mayBeOtpOfKey(text: string, { otpkeys }: AuthDeps): Promise<boolean> {
+  const found = await Promise.all(possiblePrefixes(text).map(prefix => otpkeys.find(prefix)));
+  return found.some(key => key !== undefined);
+}
+
+const prefixExpected: Problem = {
   path: "otpkey",
   reason: "looks like an OTP, and no otpkey has it as prefix: send the prefix alone",
 };

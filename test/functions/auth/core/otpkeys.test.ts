@@ -72,6 +72,29 @@ describe("the prefix of an assignment", () => {
     expect((await auth.post("/client/authenticate", owner.credentials)).body).toBe(true);
   });
 
+  it.each([6, 7, 8])(
+    "creates no key of the short prefix of a key and a code of %d digits, and reads at most 3 keys more",
+    async digits => {
+      const owner = await auth.makeUser();
+      const [short, free] = [`7100${digits}`, `7200${digits}`];
+      await auth.post("/core/otpkeys", hotpKey({ prefix: short }).fields);
+      const code = "12345678".slice(0, digits);
+      expect(await assign(owner.id, short + code)).toMatchObject({
+        status: 400,
+        body: { error: expect.stringMatching(/^otpkey looks like an OTP.+: send the prefix alone$/) },
+      });
+      expect(await auth.context.otpkeys.find(short + code)).toBeUndefined();
+      const [plain, cut] = [newPrefix(), free + code];
+      const [few, more] = [
+        await auth.counted(() => assign(owner.id, plain)),
+        await auth.counted(() => assign(owner.id, cut)),
+      ];
+      expect([few.result.status, more.result.status]).toEqual([204, 204]);
+      expect(more.calls.length - few.calls.length).toBeLessThanOrEqual(3);
+      expect(more.sequential - few.sequential).toBe(1);
+    },
+  );
+
   it("takes a known prefix that ends in digits as it is, and never cuts it", async () => {
     const owner = await auth.makeUser();
     const short = await auth.giveKey(owner, hotpKey());
