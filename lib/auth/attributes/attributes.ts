@@ -3,7 +3,7 @@ import { accepted, type Parsed, refused } from "../../platform/fault.ts";
 /** Values of attributes by their keys. */
 export type Attributes = Readonly<Record<string, string>>;
 
-/** Limits of attributes; sizes are in UTF-16 code units and include the keys (A14). */
+/** Limits of attributes, in UTF-16 code units; `size` is that of all keys and values of one owner (A14). */
 export const attributeLimits = { keyLength: 128, valueSize: 32_768, count: 200, size: 262_144 };
 
 /** Parses an attribute's key. */
