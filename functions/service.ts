@@ -5,7 +5,7 @@ import { type ServeOptions, serve } from "../lib/platform/http/serve.ts";
 import { serveTask, type Task, type TaskOptions, taskTemplate } from "../lib/platform/http/task.ts";
 import { type Log, withLogFields } from "../lib/platform/log.ts";
 import { type DeploymentSettings, isInAzure } from "../lib/platform/settings/deployment-settings.ts";
-import type { Environment } from "../lib/platform/settings/read-settings.ts";
+import type { Environment, SettingsSchema } from "../lib/platform/settings/read-settings.ts";
 import type { Deployment } from "./deployment.ts";
 
 /**
@@ -13,6 +13,8 @@ import type { Deployment } from "./deployment.ts";
  * is served.
  */
 export interface Service<Settings = unknown> {
+  /** The schema of the service's own settings. */
+  readonly schema: SettingsSchema;
   /** Parses the settings of the service. Throws BadSettings. */
   read(environment: Environment): Settings;
   /** Creates the clients of the service, without any call. */

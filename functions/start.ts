@@ -8,6 +8,7 @@ import {
   combineReads,
   type Environment,
   isLocalHost,
+  misspeltSettings,
   readSettings,
 } from "../lib/platform/settings/read-settings.ts";
 import { traceInvocations, traceSdkCalls } from "../lib/platform/telemetry/instrumentation.ts";
@@ -26,9 +27,11 @@ export async function start(environment: Environment, limits: object = {}): Prom
     refuse(environment, error);
     return;
   }
-  const { deployment, opened } = app;
+  const { deployment, services, opened } = app;
   const { log, settings, tracing } = deployment;
   const inAzure = isInAzure(settings);
+  const schemas = [deploymentSettings, ...services.map(service => service.schema)];
+  for (const misspelt of misspeltSettings(schemas, environment)) log.warn("setting_misspelt", { ...misspelt });
   if (tracing !== undefined) {
     traceInvocations(tracing, tracing.sink.flush);
     traceSdkCalls();
@@ -59,7 +62,7 @@ async function open(environment: Environment, limits: object) {
   );
   const deployment = openDeployment(settings, { environment, limits });
   const opened = services.map((service, index) => service.open(deployment, ofServices[index]));
-  return { deployment, opened };
+  return { deployment, services, opened };
 }
 
 /** Loads the services of the enabled APIs only, which keeps the cold start short. */

@@ -1,5 +1,5 @@
 import { authBackedUp } from "../../../lib/auth/restore.table.ts";
-import type { AuthSettings } from "../../../lib/auth/settings.ts";
+import { type AuthSettings, authSettings } from "../../../lib/auth/settings.ts";
 import type { Job } from "../../../lib/platform/http/job.ts";
 import { minutes } from "../../../lib/platform/time.ts";
 import type { Deployment } from "../../deployment.ts";
@@ -16,6 +16,7 @@ import { readAuthSettings } from "./read-auth-settings.ts";
 
 /** The authentication server: the Core API, the Client API, or both (G1). */
 export const authService: Service<AuthSettings> = {
+  schema: authSettings,
   read: readAuthSettings,
   open(deployment, settings) {
     const auth = openAuthContext(deployment, settings);

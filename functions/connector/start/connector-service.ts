@@ -1,3 +1,4 @@
+import { connectorSettings } from "../../../lib/connector/settings.ts";
 import { connectorBackedUp } from "../../../lib/connector/storage/restore.table.ts";
 import type { Identify } from "../../../lib/platform/http/api.ts";
 import type { Environment } from "../../../lib/platform/settings/read-settings.ts";
@@ -24,6 +25,7 @@ export async function loadConnectorService(environment: Environment): Promise<Se
 }
 
 const connectorService: Omit<Service<ConnectorStart>, "read"> = {
+  schema: connectorSettings,
   open(deployment, start) {
     const context = openConnectorContext(deployment, start);
     return { ready: context.ready, register: () => register(deployment, start, context) };

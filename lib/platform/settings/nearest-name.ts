@@ -8,6 +8,7 @@ export function nearestNameIn(known: readonly string[]): (name: string) => strin
     const letters = lettersOf(name);
     const limit = Math.min(2, Math.floor(letters.length / 6));
     const near = candidates
+      .filter(({ letters: other }) => Math.abs(letters.length - other.length) <= limit)
       .map(({ candidate, letters: other }) => ({ candidate, distance: editDistance(letters, other, limit) }))
       .filter(({ distance }) => distance <= limit);
     return near.toSorted((a, b) => a.distance - b.distance)[0]?.candidate;

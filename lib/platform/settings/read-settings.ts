@@ -92,11 +92,29 @@ function readSetting<T>(setting: Setting<T>, given: string | undefined): Parsed<
 }
 
 /** Returns the reason of a missing setting, with the variable that is probably its misspelt name. */
-function missing(name: string, { shape }: SettingsSchema, environment: Environment): string {
-  const nearestName = nearestNameIn(Object.keys(shape));
-  const others = Object.keys(setVariables(environment)).filter(variable => !Object.hasOwn(shape, variable));
-  const misspelt = others.find(variable => nearestName(variable) === name);
-  return misspelt === undefined ? mustBeSet : `${mustBeSet}; ${misspelt} is set, but is not a setting`;
+function missing(name: string, schema: SettingsSchema, environment: Environment): string {
+  const misspelt = misspeltSettings([schema], environment).find(({ nearest }) => nearest === name);
+  return misspelt === undefined ? mustBeSet : `${mustBeSet}; ${misspelt.setting} is set, but is not a setting`;
+}
+
+/** Variables of the host, of Azure and of npm. Most variables in Azure are, and none of them is a setting. */
+const platformVariable = /^(WEBSITE_|APPSETTING_|AzureWebJobs|FUNCTIONS_|npm_)/;
+
+/**
+ * Returns the variables whose names are probably misspelt names of settings in these schemas. They are no reason to
+ * refuse the start, because the platform and other programs have variables of their own.
+ */
+export function misspeltSettings(
+  schemas: readonly SettingsSchema[],
+  environment: Environment,
+): readonly { readonly setting: string; readonly nearest: string }[] {
+  const known = schemas.flatMap(({ shape }) => Object.keys(shape));
+  const nearestName = nearestNameIn(known);
+  return Object.keys(setVariables(environment)).flatMap(setting => {
+    if (known.includes(setting) || platformVariable.test(setting)) return [];
+    const nearest = nearestName(setting);
+    return nearest === undefined ? [] : [{ setting, nearest }];
+  });
 }
 
 /**

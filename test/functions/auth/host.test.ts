@@ -11,11 +11,16 @@ const secrets = [token];
 const main = await startMain({
   ...settings,
   CLIENT_ALLOWED_ORIGINS: app,
+  SESION_COOKIE_SECURE: "false",
   LOGGING_LEVEL_COM_SERVICE: "DEBUG",
 });
 
 afterAll(async () => {
   const events = await main.end();
+  // The start warns of a variable that is almost a setting, and of no other.
+  expect(events.filter(({ event }) => event === "setting_misspelt")).toMatchObject([
+    { setting: "SESION_COOKIE_SECURE", nearest: "SESSION_COOKIE_SECURE" },
+  ]);
   const lines = events.map(line => JSON.stringify(line));
   expect(lines.filter(line => line.includes('"authentication"')).length).toBeGreaterThan(2);
   for (const secret of secrets) expect(lines.filter(line => line.includes(secret))).toEqual([]);

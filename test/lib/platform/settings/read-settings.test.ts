@@ -4,6 +4,7 @@ import {
   combineReads,
   type Environment,
   effectiveSettings,
+  misspeltSettings,
   readSettings,
   settingsSchema,
 } from "../../../../lib/platform/settings/read-settings.ts";
@@ -79,15 +80,34 @@ describe("a single setting", () => {
   });
 });
 
-it("names a variable that is probably the misspelt name of a missing setting, and no other", () => {
+describe("a misspelt setting", () => {
   const schema = settingsSchema({
     EMAIL_SENDER_ADDRESS: setting.text(""),
-    SENDER_ADDRESS: setting.text("").optional(),
+    PIN_MAIL_DOMAINS: setting.list("").withDefault(""),
+    PROXY_ID: setting.text("").optional(),
   });
-  const misspelt = { EMAIL_SENDER_ADRESS: "a", email_sender_address: " ", SENDER_ADDRESS: "b", PATH: "/bin" };
-  expect(problemsOf(() => readSettings(schema, misspelt)).problems).toEqual([
-    { path: "EMAIL_SENDER_ADDRESS", reason: "must be set; EMAIL_SENDER_ADRESS is set, but is not a setting" },
-  ]);
+
+  it.each([
+    ["PIN_MAIL_DOMAIN", "PIN_MAIL_DOMAINS"],
+    ["PROXI_ID", "PROXY_ID"],
+    ["email_sender_address", "EMAIL_SENDER_ADDRESS"],
+  ])("%s is named with the nearest setting, unless it is empty", (name, nearest) => {
+    expect(misspeltSettings([schema], { [name]: "a", PATH: "/bin" })).toEqual([{ setting: name, nearest }]);
+    expect(misspeltSettings([schema], { [name]: " " })).toEqual([]);
+  });
+
+  it("is not a setting of one schema that resembles a setting of another one, or a variable of the platform", () => {
+    const other = settingsSchema({ PROXY_IDS: setting.text(""), WEBSITE_PATH: setting.text("") });
+    const environment = { PROXY_ID: "1", PROXY_IDS: "1", WEBSITE_PATHS: "/" };
+    expect(misspeltSettings([schema, other], environment)).toEqual([]);
+  });
+
+  it("is named in the problem of the setting that must be set", () => {
+    const misspelt = { EMAIL_SENDER_ADRESS: "a", PROXY_ID: "b" };
+    expect(problemsOf(() => readSettings(schema, misspelt)).problems).toEqual([
+      { path: "EMAIL_SENDER_ADDRESS", reason: "must be set; EMAIL_SENDER_ADRESS is set, but is not a setting" },
+    ]);
+  });
 });
 
 describe("all problems are reported in one message", () => {
