@@ -52,13 +52,19 @@ function requireCancellable({ request, keys }: LoadedRequest, run: Run): void {
   if (state === "received") {
     if (delivery?.sentAt !== undefined) throw conflict("It is not known yet whether the shipment was ordered.");
     const retryAfterMs = between(now(), plus(request.createdAt, intervals.receivedMaxAgeMs));
-    if (retryAfterMs > 0 && !isAborted(request))
-      throw conflict("The request is still being created.", { retryAfterSeconds: retryAfterMs / 1000 });
+    // What a create began may still appear at its peers after it was aborted: a job looks for that then.
+    if (retryAfterMs > 0)
+      throw conflict(isAborted(request) ? abortedMessage : "The request is still being created.", {
+        retryAfterSeconds: retryAfterMs / 1000,
+      });
   }
   // A shipment that was found by look-up may belong to another request until a response opens with our response keys.
   if (delivery?.shipment?.tentative === true) throw conflict("The shipment is not confirmed to be of this request.");
   if (!keys.some(isWaiting)) throw allProduced();
 }
+
+const abortedMessage =
+  "The create of the request has failed, and a job reverts it. The request ends by itself, or is cancelled later.";
 
 const allProduced = () => new Fault("conflict", "Every key of the request has been produced.");
 

@@ -18,8 +18,8 @@ import { findByReference, findCandidates } from "./unknown-order.ts";
 /**
  * Reconciles a request whose create handler stopped. Without an order intent, the request is compensated and ends
  * `failed`. With one, the shipment is looked up until it is found or `reconcileForMs` has passed (C6). Returns true if
- * the request was not processed because the run must not call a peer now or is over: the run's report counts it as
- * `deferred`.
+ * the look-up was not made because the run must not call the delivery service now or is over: the run's report counts it
+ * as `deferred`. A compensation that was not made is postponed, and not counted.
  */
 export async function reconcileRequest(loaded: LoadedRequest, run: Run): Promise<boolean> {
   const { now, intervals } = run;

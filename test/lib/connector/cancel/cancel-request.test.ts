@@ -215,13 +215,30 @@ describe("a cancel", () => {
     expect(peers.mail.mails().filter(({ to }) => to.includes(recipient.email))).toHaveLength(1);
   });
 
-  test("ends a create at once that was aborted and is not compensated yet", async () => {
-    const connector = await testConnector(peers);
-    for (const method of ["PUT", "DELETE"]) peers.rfpr.fail({ kind: "refuse", method, status: 503, times: 100 });
+  test("leaves a create that was aborted to the job, which removes an authenticator that arrived late", async () => {
+    const puts: (() => Promise<Response>)[] = [];
+    const connector = await testConnector(peers, {
+      fetch: (input, init = {}) => {
+        const { signal, ...late } = init;
+        if (init.method === "PUT" && String(input).startsWith(peers.rfpr.url)) puts.push(() => fetch(input, late));
+        return fetch(input, init);
+      },
+    });
+    peers.rfpr.fail({ kind: "drop", method: "PUT", times: 100 });
+    peers.rfpr.fail({ kind: "refuse", method: "DELETE", status: 503, times: 100 });
     await refusalOf(connector.order(onSiteBody()));
+    peers.rfpr.clearFaults();
     const [{ requestId } = { requestId: "" }] = await connector.queue("reconcile");
-    const { request } = await cancelRequest(requestId, connector.context);
-    expect(request.state).toBe("cancelled");
+    expect(await refusalOf(cancelRequest(requestId, connector.context))).toMatchObject({
+      status: 409,
+      headers: { "retry-after": "300" },
+      body: { error_message: expect.stringContaining("ends by itself") },
+    });
+    expect((await puts[0]?.())?.status).toBe(201);
+    connector.advance(minutes(6));
+    await connector.runCredentials();
+    expect((await connector.read(requestId)).state).toBe("failed");
+    expect(authenticatorsOf(peers, requestId)).toEqual([]);
   });
 
   test("touches no shipment that was found by look-up and may be another's", async () => {

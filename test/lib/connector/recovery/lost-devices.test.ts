@@ -81,6 +81,8 @@ describe("a device that PingOne began without its answer being read", () => {
       state: "received",
       error_message: expect.stringMatching(/is not responding/),
     });
+    const [{ requestId } = { requestId: "" }] = await connector.queue("reconcile");
+    expect(await refusalOf(cancelRequest(requestId, connector.context))).toMatchObject({ status: 409 });
     // The call arrives late: the same device under the same nickname.
     const [
       {
