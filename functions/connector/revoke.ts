@@ -14,7 +14,7 @@ const credentialPath = z.lazy(() =>
     .unwrap()
     .extend({ credential: z.string().describe("Position of the credential on its key, from 1, as in events.") }),
 );
-const settled = z.lazy(() =>
+const revocationBody = z.lazy(() =>
   z.object({
     not_registered: optional(z.boolean()).describe(
       "True if you have checked that the IdP does not have the credential, or have removed it there. The IdP is not " +
@@ -32,7 +32,7 @@ const revocationOf = (
   path: string,
   scope: string,
   params: z.ZodType<z.output<typeof requestIdPath> & { readonly key_id?: string; readonly credential?: string }>,
-  body?: typeof settled,
+  body?: typeof revocationBody,
 ) =>
   endpoint({
     routes: [`POST /v2/credential-requests/{credential_request_id}${path}/revoke`],
@@ -87,5 +87,5 @@ export const revokeOneCredential = revocationOf(
   "/security-keys/{key_id}/credentials/{credential}",
   "one credential of a key that is or may be active",
   credentialPath,
-  settled,
+  revocationBody,
 );

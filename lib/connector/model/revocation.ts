@@ -33,7 +33,7 @@ export function revoked(
 }
 
 /** Whether a person can end the credential's doubt or its revocation: it may be registered, or was not removed yet. */
-const isUnsettled = ({ mayBeRegistered, revocation }: Credential): boolean =>
+const canEndByPerson = ({ mayBeRegistered, revocation }: Credential): boolean =>
   mayBeRegistered === true || (revocation !== undefined && revocation.state !== "revoked");
 
 /** Returns the revocation in progress with its next attempt due at once, unless the IdP asked for a wait. */
@@ -57,7 +57,7 @@ export function withRevocations(
   const asked: Revocation = { ...cause, state: "revoking", requestedAt: at, retry: firstAttempt(at) };
   const changedCredential = (credential: Credential): Credential => {
     const { revocation } = credential;
-    if (isNotRegistered) return isUnsettled(credential) ? revoked(credential, asked, at) : credential;
+    if (isNotRegistered) return canEndByPerson(credential) ? revoked(credential, asked, at) : credential;
     if (isRevocable(credential)) return { ...credential, revocation: asked };
     return revocation && isRevoking(credential)
       ? { ...credential, revocation: broughtForward(revocation, at) }
