@@ -44,6 +44,18 @@ const mailsFor = ([user = ""]: readonly string[]) => peers.mail.mails().filter((
 const registered = (users: readonly string[]) =>
   peers.entra.registrations().filter(({ userId }) => users.includes(userId));
 
+test("a shipment that one run polls is skipped by another", async () => {
+  const { connector } = await ordered({ state: 103 });
+  peers.delivery.resetRequests();
+  peers.delivery.fail({ kind: "hang", method: "GET", path: "/v1/fpr/shipments/" });
+  const first = connector.runShipments();
+  await peers.delivery.untilHanging();
+  expect(await connector.anotherInstance({}).runShipments()).toMatchObject({ answered: 0, deferred: 0 });
+  expect(polls()).toBe(1);
+  peers.delivery.release();
+  expect(await first).toMatchObject({ answered: 1 });
+});
+
 describe("a shipment in state", () => {
   test.each([
     [103, "Shipped"],
