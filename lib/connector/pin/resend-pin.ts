@@ -3,17 +3,17 @@ import { withLogFields } from "../../platform/log.ts";
 import { orFailure } from "../../platform/peer-failure.ts";
 import { between, hours, type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { isUsable, shownState } from "../model/credential.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import { mailService } from "../model/peer-names.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import { firstAttempt } from "../model/retry.ts";
-import { hasPinMail, isMailable, queueOf, type SecurityKey } from "../model/security-key.ts";
+import { isMailable, queueOf, type SecurityKey } from "../model/security-key.ts";
 import { loadAfterLeases, loadRequest } from "../runs/change-request.ts";
 import { type KeyChange, type KeyWork, keyWork } from "../runs/key-work.ts";
 import { isLeasedByAnother, isPastDeadline, isStopped, type Run, secondsUntilFree, startRun } from "../runs/run.ts";
 import { fetchPinResponse, openPinResponse, withOneGet } from "./fetch-pin.ts";
-import { addressesOf, deliver, isInMail } from "./send-pin-mail.ts";
+import { addressesOf, deliver } from "./send-pin-mail.ts";
+import { whyNoPin } from "./why-no-pin.ts";
 
 /** How often the PIN of a security key may be sent again within an hour: more emails help no recipient. */
 const resendsPerHour = 5;
@@ -62,16 +62,6 @@ function mostUseful(faults: readonly Fault[]): Fault | undefined {
 }
 
 const hasPinToSend = (key: SecurityKey): boolean => whyNoPin(key) === undefined;
-
-/** Returns why a security key has no PIN to send, as the end of a sentence; undefined if it may have one. */
-function whyNoPin(key: SecurityKey): string | undefined {
-  if (!hasPinMail(key)) return "its PIN is not sent by email";
-  const isWaiting = key.mail.state === "waiting";
-  const usable = key.credentials.filter(isUsable);
-  if (!isWaiting && usable.some(isInMail)) return undefined;
-  if (isWaiting || usable.length > 0) return "no credential is active yet";
-  return `its credentials are ${[...new Set(key.credentials.map(shownState))].join(" or ")}`;
-}
 
 /** Returns the fault of a resend for keys without a PIN to send. */
 function nothingToSend(keys: readonly SecurityKey[]): Fault {

@@ -58,13 +58,15 @@ describe("resend-pin (specification section 4)", () => {
   const ended =
     (change: Partial<Credential>) =>
     (key: SecurityKey): SecurityKey => ({ ...key, credentials: key.credentials.map(each => ({ ...each, ...change })) });
+  const noMail = { state: "none", number: 1 } as const;
   const revocation = (state: Revocation["state"]) =>
     ended({ revocation: { state, reason: "lost", requestedAt: hour, retry: { attempts: 0, nextAt: hour } } });
 
   it.each<[string, (key: SecurityKey) => SecurityKey]>([
     ["its credentials are revoked", revocation("revoked")],
-    ["its credentials are revoking", revocation("revoking")],
-    ["its credentials are failed", ended({ state: "failed" })],
+    ["its credentials are being revoked", revocation("revoking")],
+    ["its credentials are to be revoked", key => revocation("revoke_failed")({ ...key, mail: noMail })],
+    ["its credentials have failed", ended({ state: "failed" })],
     ["its credentials are cancelled", ended({ state: "cancelled" })],
     ["its PIN is not sent by email", ({ pinRequest: _, ...key }) => key],
   ])("answers 409 because %s, for each key that has no other reason, and sends nothing", async (why, change) => {
