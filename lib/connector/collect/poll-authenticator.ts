@@ -21,10 +21,13 @@ export async function pollAuthenticator(work: KeyWork): Promise<KeyChange | unde
   const { request } = work.loaded;
   const isTooLate = isTooLateFor(key, request, run);
   const call = { peer: preRegistrationApi, timeLimitMs: run.intervals.enrollmentCallMs, kind: "poll" } as const;
-  const get = async () => complete(await requireRfpr(run).get(enrollmentId(request.id, key.id)), key);
+  const get = () => requireRfpr(run).get(enrollmentId(request.id, key.id));
   const enrollment = isTooLate ? undefined : await work.call(call, get);
   if (enrollment === notCalled) return undefined;
   if (enrollment instanceof PeerFailure) return afterFailure(key.id, enrollment, run);
+  // The service has answered, so responses that are missing do not count as its failure in the run.
+  const incomplete = checkComplete(enrollment, key);
+  if (incomplete !== undefined) return afterFailure(key.id, incomplete, run);
   const change = await orFailure(applyEnrollment(request, key, enrollment, run));
   if (!(change instanceof PeerFailure)) return change;
   // Only the signing keys could not be read, so the authenticator is polled again.
@@ -68,14 +71,15 @@ function withMissingEnded(key: SecurityKey, { responses, message }: Enrollment, 
 }
 
 /**
- * Returns an enrollment. Throws PeerFailure if it is completed without an element for each credential, which ends none:
- * only an element `null` says that its credential was not made.
+ * Returns the failure of an enrollment that is completed without an element for each credential, which ends none: only
+ * an element `null` says that its credential was not made. Returns undefined for any other enrollment.
  */
-function complete(enrollment: Enrollment, { credentials }: SecurityKey): Enrollment {
+function checkComplete(enrollment: Enrollment | undefined, { credentials }: SecurityKey): PeerFailure | undefined {
+  if (enrollment?.state !== "completed") return undefined;
   const { length } = enrollment.responses.credentials;
-  if (enrollment.state !== "completed" || length === credentials.length) return enrollment;
-  const detail = `It has ${length} responses for ${credentials.length} credentials.`;
-  throw new PeerFailure(preRegistrationApi, "get authenticator", "unanswered", { detail });
+  if (length === credentials.length) return undefined;
+  const cause = new Error(`Number of credentials: ${credentials.length}; number of their responses: ${length}.`);
+  return new PeerFailure(preRegistrationApi, "get authenticator", "unanswered", { cause });
 }
 
 /** Returns the change after a poll that failed. */

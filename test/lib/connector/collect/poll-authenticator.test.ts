@@ -279,6 +279,25 @@ describe("a pre-registration API that fails while it is polled", () => {
     expect(await states()).toEqual(["complete"]);
   });
 
+  test("because responses are missing: that is no failure of the service, and the run continues its calls", async () => {
+    const { connector, requestId, credentials } = await waiting(
+      Array.from({ length: 3 }, () => authenticator()),
+      {
+        fetch: async (url, init) => {
+          const response = await fetch(url, init);
+          if (init?.method !== "GET" || !String(url).includes("authenticator-requests")) return response;
+          return Response.json({ ...((await response.json()) as object), credential_responses: [] });
+        },
+      },
+    );
+    for (const position of [0, 1, 2]) await peers.rfpr.enroll(idAt(requestId, position));
+    await connector.runCredentials();
+    const cause = { message: "Number of credentials: 1; number of their responses: 0." };
+    expect(connector.events("enrollment_poll_failed")).toMatchObject(Array(3).fill({ error: { cause } }));
+    expect(connector.events("peer_stopped")).toEqual([]);
+    expect(await credentials()).toMatchObject([{ state: "processing", error_message: expect.any(String) }]);
+  });
+
   test("by 502 with Retry-After: it is not asked again before that time, not even on demand", async () => {
     const failure = new PeerFailure("pre-registration API", "get", "unanswered", {
       status: 502,
