@@ -83,12 +83,14 @@ function requireRevocable(credentials: readonly Credential[], { isNotRegistered 
   if (isNotRegistered && credentials.some(isRevocable))
     throw new Fault("conflict", "The credential is active. Revoke it without not_registered first.");
   if (credentials.some(each => each.mayBeRegistered)) throw new Fault("conflict", leftToPerson);
-  throw new Fault(
-    "conflict",
-    credentials.every(({ state }) => isTerminal(state))
-      ? "No credential has become active, so none can be revoked."
-      : "No credential is active yet. Wait for the activation, or cancel the request.",
-  );
+  if (credentials.every(({ state }) => isTerminal(state)))
+    throw new Fault("conflict", "No credential has become active, so none can be revoked.");
+  // A cancel ends only credentials that wait for their security key.
+  const isCancellable = credentials.some(({ state }) => state === "processing");
+  const wayOut = isCancellable
+    ? "Wait for the activation, or cancel the request."
+    : "Repeat the call when the credential is active.";
+  throw new Fault("conflict", `No credential is active yet. ${wayOut}`);
 }
 
 /**

@@ -130,7 +130,10 @@ describe("a revocation", () => {
     };
     expect(await refusalOf(revoke())).toMatchObject(answered);
     await connector.runShipments();
-    expect(await refusalOf(revoke())).toMatchObject(answered);
+    expect(await refusalOf(revoke())).toMatchObject({
+      status: 409,
+      body: { error_message: "No credential is active yet. Repeat the call when the credential is active." },
+    });
     expect(before.request.state).toBe("started");
     const other = await connector.order(withoutPins(orderBody()));
     await peers.delivery.control(other.shipmentId ?? "", { state: 101 });
