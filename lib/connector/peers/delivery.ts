@@ -119,9 +119,12 @@ export function connectDelivery({ token, baseUrl, signJwksUrl, transportJwksUrl,
   };
 }
 
-/** Whether a refusal is not in the service's own form: a gateway may answer for a service that has taken the order. */
+/**
+ * Whether a refusal is not in the service's own form: a gateway may answer for a service that has taken the order. Not
+ * so if it does not let the caller in (401, 403), does not know the address (404) or limits the calls (429).
+ */
 const isOfGateway = ({ code, status = 0 }: PeerFailure): boolean =>
-  code === undefined && [400, 409, 422].includes(status);
+  code === undefined && status >= 400 && status < 500 && ![401, 403, 404, 429].includes(status);
 
 /** Returns a shipment without the responses of its security keys, which would use up memory in a long list. */
 const withoutResponses = ({ items, ...shipment }: DeliveryShipment): DeliveryShipment => ({
