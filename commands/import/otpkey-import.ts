@@ -1,6 +1,6 @@
 import { type Instant, instant } from "../../lib/platform/time.ts";
 import { type ImportArguments, importArguments } from "./arguments.ts";
-import type { ImportKey } from "./formats/parsed-lines.ts";
+import type { ImportKey } from "./formats/check-key.ts";
 import { type LogOptions, readPersonalisationLog } from "./formats/personalisation-log.ts";
 import { readPskc } from "./formats/pskc.ts";
 import type { PskcSecrets } from "./formats/pskc-encryption-key.ts";

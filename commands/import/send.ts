@@ -4,7 +4,7 @@ import type { OtpKeyImport, paths } from "../../docs/openapi/core.ts";
 import { omitUndefined } from "../../lib/platform/collections.ts";
 import { type ApiAnswer, refusalOf } from "../api.ts";
 import { type Answered, type Ask, ImportStopped } from "./calls.ts";
-import type { ImportKey } from "./formats/parsed-lines.ts";
+import type { ImportKey } from "./formats/check-key.ts";
 import type { Outcome } from "./lines.ts";
 import type { Sent } from "./run-import.ts";
 import { plain } from "./screen.ts";

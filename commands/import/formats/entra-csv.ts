@@ -1,6 +1,6 @@
 import { base32ToBytes } from "../../../lib/auth/otpkeys/kinds/encodings.ts";
 import { RefusedLine } from "../lines.ts";
-import { checkKey, type ImportKey, numberOf } from "./parsed-lines.ts";
+import { checkKey, type ImportKey, numberOf } from "./check-key.ts";
 
 /** The columns that are read, and those that carry no state of an OTP key. */
 const knownColumns = [

@@ -1,6 +1,6 @@
 import { modhexPattern } from "../../../lib/auth/otpkeys/kinds/encodings.ts";
 import { RefusedLine } from "../lines.ts";
-import { checkKey, hashByLength, type ImportKey, numberOf } from "./parsed-lines.ts";
+import { checkKey, hashByLength, type ImportKey, numberOf } from "./check-key.ts";
 
 /** Returns whether a line describes an OTP key without a keyboard: its third column is a kind, or its second a secret. */
 export function isOathLine([, second = "", third = ""]: readonly string[]): boolean {

@@ -2,9 +2,9 @@ import { parse } from "csv-parse/sync";
 import { modhexPattern, modhexToHex } from "../../../lib/auth/otpkeys/kinds/encodings.ts";
 import { parseUsername } from "../../../lib/auth/users/username.ts";
 import { type ReadLine, RefusedLine, readEach } from "../lines.ts";
+import { checkKey, type ImportKey, notText, notTextReason, numberOf } from "./check-key.ts";
 import { type EntraColumns, entraColumns, readEntraLine } from "./entra-csv.ts";
 import { isOathLine, readOathLine } from "./oath-csv.ts";
-import { checkKey, type ImportKey, notText, notTextReason, numberOf } from "./parsed-lines.ts";
 
 /** Values that a log does not contain and the administrator knows. */
 export interface LogOptions {

@@ -1,5 +1,5 @@
 import { type Instant, instant, parseUtc } from "../../../lib/platform/time.ts";
-import type { ImportKey } from "./parsed-lines.ts";
+import type { ImportKey } from "./check-key.ts";
 import { element, elements, textAt, type XmlElement } from "./xml.ts";
 
 /** Returns the times of this name in the key's policy and in its device, in milliseconds since 1970; NaN for a malformed one. */

@@ -1,7 +1,7 @@
 import { parsePrefix } from "../../../lib/auth/otpkeys/prefix.ts";
 import type { Instant } from "../../../lib/platform/time.ts";
 import { type ReadLine, RefusedLine, readEach } from "../lines.ts";
-import { checkKey, type ImportKey } from "./parsed-lines.ts";
+import { checkKey, type ImportKey } from "./check-key.ts";
 import { createDataReader, type DataReader } from "./pskc-data.ts";
 import type { PskcSecrets } from "./pskc-encryption-key.ts";
 import { notUsable, validityOf } from "./pskc-policy.ts";

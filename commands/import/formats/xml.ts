@@ -1,6 +1,6 @@
 import { XMLParser, XMLValidator } from "fast-xml-parser";
 import { RefusedLine } from "../lines.ts";
-import { notText, notTextReason } from "./parsed-lines.ts";
+import { notText, notTextReason } from "./check-key.ts";
 
 /** An element or attribute by its name without namespace; `@` before an attribute's name. */
 export interface XmlElement {

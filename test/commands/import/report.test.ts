@@ -1,6 +1,6 @@
 import { parse } from "csv-parse/sync";
 import { describe, expect, it, test } from "vitest";
-import type { ImportKey } from "../../../commands/import/formats/parsed-lines.ts";
+import type { ImportKey } from "../../../commands/import/formats/check-key.ts";
 import type { Line } from "../../../commands/import/lines.ts";
 import { otpkeyImport } from "../../../commands/import/otpkey-import.ts";
 import { createProgress } from "../../../commands/import/progress.ts";
