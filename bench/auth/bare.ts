@@ -2,6 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { odata, TableClient } from "@azure/data-tables";
 import { app, type HttpRequest, type HttpResponseInit } from "@azure/functions";
 import { hash, verify } from "@node-rs/argon2";
+import { secretContext, secretToText } from "../../lib/auth/otpkeys/kinds/key-secret.ts";
 import { defaultCost } from "../../lib/auth/passwords/password-hash.ts";
 import { sessionPartition } from "../../lib/auth/sessions/sessions.table.ts";
 import { createSealer } from "../../lib/platform/crypto.ts";
@@ -46,8 +47,9 @@ export async function registerBare(connectionString: string): Promise<void> {
 
   const sealing = { version: "1", key: new Uint8Array(32) };
   const sealer = createSealer({ current: async () => sealing, candidates: async () => [sealing.key] });
-  const context = { table: "otpkeys", row: "prefix/key", purpose: "otp-secret" };
-  const sealed = await sealer.seal(JSON.stringify({ secret: "0".repeat(32), privateId: "0".repeat(12) }), context);
+  const context = secretContext("prefix");
+  const secret = { secret: new Uint8Array(16), privateId: new Uint8Array(6) };
+  const sealed = await sealer.seal(secretToText(secret), context);
   http("validate", async request => {
     const form = new URLSearchParams(await request.text());
     const [, key] = await Promise.all([
