@@ -43,6 +43,7 @@ export async function listKeys(connector: Client<paths>, given: KeyFilters): Pro
     [
       "REQUEST",
       "KEY",
+      "#",
       "SERIAL",
       "MODEL",
       "USER",
@@ -57,11 +58,12 @@ export async function listKeys(connector: Client<paths>, given: KeyFilters): Pro
     keys.map(each => [
       each.credential_request_id,
       each.key_id,
+      each.credential,
       each.serial_number,
       each.aaguid,
       each.user_id,
       each.idp_id,
-      each.state,
+      each.may_be_registered ? `${each.state}, may be registered` : each.state,
       each.ordered_at,
       each.delivered_at,
       each.activated_at,

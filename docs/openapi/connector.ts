@@ -350,12 +350,14 @@ export type EventSink = {
 export type RegisteredKey = {
   credential_request_id: string;
   key_id: string;
+  credential: number;
   serial_number?: string;
   firmware?: string;
   aaguid?: string;
   idp_id: string;
   user_id: string;
   state: CredentialState;
+  may_be_registered?: boolean;
   ordered_at: string;
   delivered_at?: string;
   activated_at?: string;

@@ -10,7 +10,7 @@ import { isOnSite, type SecurityKey } from "../model/security-key.ts";
 import { deliveryStateOf } from "../model/shipment.ts";
 import type { shownCredentialStates } from "../model/states.ts";
 import { type ListPage, readPage } from "./read-page.ts";
-import { credentialState } from "./read-security-key.ts";
+import { credentialState, mayBeRegistered } from "./read-security-key.ts";
 
 /** What an entry of the register must match, by the names of the API. Names are compared without regard to letter case. */
 interface RegisterFilter {
@@ -23,12 +23,14 @@ interface RegisterFilter {
 const fields = () => ({
   credential_request_id: z.string().describe("The request. It cannot be read any more after its clean-up."),
   key_id: z.string().describe("Names the key within its request."),
+  credential: z.int().min(1).describe("Position of the credential on its key."),
   serial_number: z.string().optional().describe("Serial number, once the key maker or the enrollment reports it."),
   firmware: z.string().optional().describe("Firmware version, as the key maker or the enrollment reports it."),
   aaguid: z.string().optional().describe("The model, from the attestation. Absent until the response is read."),
   idp_id: z.string().describe("The IdP that the credential is for."),
   user_id: z.string().describe("The user at the relying party."),
   state: credentialState.describe("State of the credential."),
+  may_be_registered: mayBeRegistered(),
   ordered_at: z.iso.datetime().describe("When the request was created."),
   delivered_at: z.iso.datetime().optional().describe("When the delivery service reported its shipment as delivered."),
   activated_at: z.iso.datetime().optional().describe("When the IdP registered the credential."),
@@ -75,19 +77,28 @@ function entriesOf({ request, keys }: LoadedRequest, filter: RegisterFilter): re
     isNamed(filter.state, shownState(credential));
   return keys
     .filter(({ serial }) => isNamed(filter.serial_number, serial))
-    .flatMap(key => key.credentials.filter(isListed).map(credential => entryOf(request, key, credential)));
+    .flatMap(key =>
+      key.credentials.flatMap((each, index) => (isListed(each) ? [entryOf(request, key, each, index + 1)] : [])),
+    );
 }
 
-const entryOf = (request: CredentialRequest, key: SecurityKey, credential: Credential): RegisteredKey =>
+const entryOf = (
+  request: CredentialRequest,
+  key: SecurityKey,
+  credential: Credential,
+  position: number,
+): RegisteredKey =>
   omitUndefined({
     credential_request_id: request.id,
     key_id: key.id,
+    credential: position,
     serial_number: key.serial,
     firmware: key.firmware,
     aaguid: credential.aaguid,
     idp_id: credential.idpId,
     user_id: credential.userId,
     state: shownState(credential),
+    may_be_registered: credential.mayBeRegistered,
     ordered_at: request.createdAt,
     delivered_at: isOnSite(key) ? undefined : deliveredAt(request),
     activated_at: credential.activatedAt,

@@ -7,6 +7,13 @@ import { isTerminal, revocationReasons, securityKeyStates, shownCredentialStates
 /** The state of a credential in reads and filters. */
 export const credentialState = z.enum(shownCredentialStates).meta({ id: "CredentialState" });
 
+/** Whether a credential is in doubt, in reads and the register. */
+export const mayBeRegistered = () =>
+  z
+    .boolean()
+    .optional()
+    .describe("True if it ended although the IdP may have registered it: revoke it, or check there.");
+
 const credentialV2 = z.lazy(() =>
   z
     .object({
@@ -19,10 +26,7 @@ const credentialV2 = z.lazy(() =>
       ),
       retryable_until: z.iso.datetime().optional().describe("Until then a failing activation is tried again."),
       error_message: z.string().optional().describe("The last error of the activation or of the PIN email."),
-      may_be_registered: z
-        .boolean()
-        .optional()
-        .describe("True if it ended although the IdP may have registered it: revoke it, or check there."),
+      may_be_registered: mayBeRegistered(),
       revocation: revocationV2.optional().describe("Present where the removal at the IdP was asked for."),
     })
     .meta({ id: "Credential", description: "A credential on a security key, for one user at one identity provider." }),

@@ -4,9 +4,9 @@
  */
 export function toCsv<C extends string>(
   columns: readonly C[],
-  records: readonly { readonly [K in C]?: string | undefined }[],
+  records: readonly { readonly [K in C]?: string | number | boolean | undefined }[],
 ): string {
-  const lines = [columns, ...records.map(record => columns.map(column => record[column] ?? ""))];
+  const lines = [columns, ...records.map(record => columns.map(column => String(record[column] ?? "")))];
   return lines.map(cells => `${cells.map(toCell).join(",")}\r\n`).join("");
 }
 

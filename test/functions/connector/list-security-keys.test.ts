@@ -41,6 +41,7 @@ describe("GET /v2/security-keys", () => {
     expect(body[0]).toEqual({
       credential_request_id: ids[0],
       key_id: "s-01-001",
+      credential: 1,
       serial_number: expect.any(String),
       firmware: "5.7.4",
       aaguid: AAGUIDS.hardware,
@@ -96,19 +97,21 @@ describe("GET /v2/security-keys", () => {
     expect(columns).toEqual([
       "credential_request_id",
       "key_id",
+      "credential",
       "serial_number",
       "firmware",
       "aaguid",
       "idp_id",
       "user_id",
       "state",
+      "may_be_registered",
       "ordered_at",
       "delivered_at",
       "activated_at",
       "revoked_at",
       "replaced_by",
     ]);
-    const shown = (entry: Body) => columns.map(column => entry[column] ?? "");
+    const shown = (entry: Body) => columns.map(column => String(entry[column] ?? ""));
     expect(lines).toEqual(body.map((entry: Body) => shown(entry).map(cell => cell.replace(/^=/, "'="))));
     for (const type of ["*/*", "application/json", "text/*"])
       expect((await accept(type)).headers.get("content-type")).toBe("application/json; charset=utf-8");

@@ -101,6 +101,7 @@ export const connectorExamples: Examples = {
       {
         credential_request_id: id,
         key_id: "s-01-001",
+        credential: 1,
         serial_number: "30000001",
         firmware: "5.7.4",
         aaguid: "5a1e7c3d-0b6f-4d92-9c48-e3f1a27b6d05",

@@ -81,6 +81,7 @@ describe("the clean-up of a request with an active credential", () => {
     expect(before[0]).toEqual({
       credential_request_id: one.requestId,
       key_id: "s-01-001",
+      credential: 1,
       serial_number: expect.stringMatching(/^\d{8}$/),
       firmware: "5.7.4",
       aaguid: AAGUIDS.hardware,
@@ -235,13 +236,16 @@ describe("the clean-up of a request with an active credential", () => {
     }
     connector.advance(days(15));
     expect(await connector.runCleanUp(1)).toMatchObject({ archived: 1, deleted: 0 });
+    expect(await keysOf(connector)).toMatchObject([{ credential: 1, state: "failed", may_be_registered: true }]);
     const { isRevoked } = await revokeNow(
       { requestId },
       { kind: "tenant", application: "help-desk", roles: ["support"] },
       connector.context,
     );
     expect(isRevoked).toBe(true);
-    expect((await keysOf(connector)).map(({ state }) => state)).toEqual(["revoked"]);
+    const [shown] = await keysOf(connector);
+    expect(shown).toMatchObject({ state: "revoked" });
+    expect(shown).not.toHaveProperty("may_be_registered");
   });
 
   test("keeps the time at which a shipment was delivered, and stops its tracking", async () => {
