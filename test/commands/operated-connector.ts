@@ -37,23 +37,38 @@ export function operatedConnector(auth: AuthHost) {
     expect(response.ok, path).toBe(true);
     return JSON.parse((await response.text()) || "{}") as { readonly data: { readonly [field: string]: string } };
   };
+  /** Orders keys, each with these credentials, and ships them. Returns the id of the request, whose activations are due. */
+  const producedRequest = async (keys: readonly (readonly object[])[]): Promise<string> => {
+    const { shipment, ...rest } = sampleRequest;
+    const shipment_items = keys.map(credentials => ({ ...shipment.shipment_items[0], credentials }));
+    const { data } = await callConnector("POST", "/v2/credential-requests", {
+      ...rest,
+      shipment: { ...shipment, shipment_items },
+    });
+    await auth.peers.delivery.control(data.shipment_id ?? "", { ship: true });
+    await callConnector("GET", "/v2/operations/process-shipments");
+    return data.credential_request_id ?? "";
+  };
+  const activate = () => callConnector("POST", "/v2/operations/process-credential-requests");
   return {
     callConnector,
     /** Orders keys, each with credentials for these users, and waits until they are active. Returns the id of the request. */
     activeRequest: async (...keys: readonly (readonly string[])[]): Promise<string> => {
-      const { shipment, ...rest } = sampleRequest;
-      const shipment_items = keys.map(users => ({
-        ...shipment.shipment_items[0],
-        credentials: users.map(user_id => ({ user_id })),
-      }));
-      const { data } = await callConnector("POST", "/v2/credential-requests", {
-        ...rest,
-        shipment: { ...shipment, shipment_items },
-      });
-      await auth.peers.delivery.control(data.shipment_id ?? "", { ship: true });
-      await callConnector("GET", "/v2/operations/process-shipments");
-      await callConnector("POST", "/v2/operations/process-credential-requests");
-      return data.credential_request_id ?? "";
+      const id = await producedRequest(keys.map(users => users.map(user_id => ({ user_id }))));
+      await activate();
+      return id;
+    },
+    /**
+     * Orders a key at AIC, which registers each of its credentials without an answer, and then refuses it. Returns the id
+     * of the request, whose credentials may be registered.
+     */
+    requestInDoubt: async (...users: readonly string[]): Promise<string> => {
+      const id = await producedRequest([users.map(user_id => ({ user_id, idp_id: "aic" }))]);
+      const path = "/authenticate$";
+      auth.peers.aic.fail({ kind: "drop", phase: "after", method: "POST", path, times: users.length });
+      await activate();
+      await activate();
+      return id;
     },
   };
 }

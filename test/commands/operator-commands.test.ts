@@ -7,11 +7,12 @@ import { text } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
 import { sampleRequest } from "../../local/start/sample-request.ts";
 import { startAuthHost } from "../support/auth/host.ts";
+import { everyIdpOfFile } from "../support/connector/in-a-state.ts";
 import { compileCache } from "../support/host/compile-cache.ts";
 import { startCoreProxy } from "./core-proxy.ts";
 import { operatedConnector, tokenOf, userWithRefusedOtp } from "./operated-connector.ts";
 
-const auth = await startAuthHost();
+const auth = await startAuthHost(everyIdpOfFile);
 
 async function run(
   command: string,
@@ -29,7 +30,7 @@ async function run(
 const users = (...args: readonly string[]) => run("users", args, { API_TOKEN: auth.token });
 const requests = (...args: readonly string[]) => run("requests", args, { API_TOKEN: auth.otherToken });
 
-const { callConnector, activeRequest } = operatedConnector(auth);
+const { callConnector, activeRequest, requestInDoubt } = operatedConnector(auth);
 
 /** Orders. Returns the id of the request. */
 const order = async (body: object): Promise<string> =>
@@ -241,6 +242,15 @@ describe("the commands for security keys", () => {
     expect(listed.credentials[0]).toMatchObject({ state: "revoked", revocation: { reason: "requested" } });
   });
 
+  test("find a credential that may be registered in the register, and end the doubt", async () => {
+    const id = await requestInDoubt("maria@example.com", "chien@example.com");
+    const chien = () => requests("keys", "--user", "chien@example.com");
+    const [, key = ""] =
+      new RegExp(`^${id} +(\\S+) +2 .* failed, may be registered `, "m").exec((await chien()).out) ?? [];
+    expect(await requests("revoke", id, key, "2", "--not-registered")).toMatchObject({ code: 0, error: "" });
+    expect((await chien()).out).toMatch(new RegExp(`^${id} .* aic +revoked `, "m"));
+  });
+
   test("show which key replaces which", async () => {
     const old = await activeRequest(["edith@example.com"]);
     const { shipment, ...rest } = sampleRequest;
@@ -257,14 +267,14 @@ describe("the commands for security keys", () => {
     const id = await activeRequest(["grete@example.com"], ["emmy@example.com"]);
     const { out } = await requests("keys", "--user", "grete@example.com");
     const [, serial = ""] =
-      new RegExp(`^${id} +\\S+ +(\\d+) .* grete@example\\.com +entra +active `, "m").exec(out) ?? [];
+      new RegExp(`^${id} +\\S+ +1 +(\\d+) .* grete@example\\.com +entra +active `, "m").exec(out) ?? [];
     expect(serial).not.toBe("");
     const [only, ...others] = JSON.parse((await requests("keys", "--serial", serial, "--json")).out);
     expect([only.user_id, others]).toEqual(["grete@example.com", []]);
     const csv = await requests("keys", "--csv", "--all", "--top", "1");
     expect(csv).toMatchObject({ code: 0, error: "" });
     const [header, ...rows] = csv.out.trim().split("\r\n");
-    expect(header).toMatch(/^credential_request_id,key_id,serial_number,/);
+    expect(header).toMatch(/^credential_request_id,key_id,credential,serial_number,/);
     expect(rows.filter(row => row.startsWith(id))).toHaveLength(2);
     expect(rows).not.toContain(header);
     expect(await requests("keys", "--state", "nonsense")).toMatchObject({ code: 1, out: "" });

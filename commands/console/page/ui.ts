@@ -153,7 +153,7 @@ const statesByTone: Readonly<Record<string, readonly string[]>> = {
     "Shipped",
     "delivered",
   ],
-  warn: ["partial", "activation_pending", "stopped", "paused", "present", "revoking", "unknown"],
+  warn: ["partial", "activation_pending", "stopped", "paused", "present", "revoking", "unknown", "may be registered"],
   bad: ["failed", "not valid", "refused", "not healthy", "given_up", "lost", "exception", "revoke_failed"],
   off: ["not served", "cancelled", "disabled", "revoked"],
 };

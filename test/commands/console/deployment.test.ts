@@ -7,11 +7,12 @@ import { type OpenPage, startBrowser, type TestBrowser, violations } from "../..
 import { consoleOf, patient } from "../../local/console/console-page.ts";
 import { call } from "../../local/host/http/raw-request.ts";
 import { startAuthHost } from "../../support/auth/host.ts";
+import { everyIdpOfFile } from "../../support/connector/in-a-state.ts";
 import { compileCache } from "../../support/host/compile-cache.ts";
 import { operatedConnector, tokenOf, userWithRefusedOtp } from "../operated-connector.ts";
 
 /** A deployment as its operator sees it: two addresses, and no access to peers, storage or the host. */
-const auth = await startAuthHost();
+const auth = await startAuthHost(everyIdpOfFile);
 let browser: TestBrowser;
 const children: ChildProcess[] = [];
 let requestId: string;
@@ -215,6 +216,46 @@ describe("the security keys of a deployment", () => {
     expect(await button("Repeat").count()).toBe(0);
     expectCalm(open, address);
   });
+});
+
+test("a credential that may be registered is removed, or ended by a help desk that has looked", async () => {
+  const { requestInDoubt } = operatedConnector(auth);
+  const id = await requestInDoubt("maria@example.com", "chien@example.com", "rosalyn@example.com");
+  const { page } = await browser.open(await startConsoleAs("support"));
+  const { main, field, press, button, rows, outcome, confirm, viewed, go } = consoleOf(page);
+  await viewed("Overview");
+  await go(`request/${id}`, "Request");
+  const item = (user: string) => main.locator(".credentials > li").filter({ hasText: user });
+  const [maria, chien] = [item("maria@example.com"), item("chien@example.com")];
+  await maria.getByText("may be registered", { exact: true }).waitFor();
+  await button("Revoke the key").waitFor();
+  expect(await violations(page)).toEqual([]);
+
+  await press("Revoke", maria);
+  await confirm("Revoke the credential");
+  await maria.getByText("revoked", { exact: true }).waitFor();
+  expect(await maria.getByRole("button").count()).toBe(0);
+  expect(await maria.getByText("may be registered", { exact: true }).count()).toBe(0);
+
+  const before = auth.peers.aic.requests().length;
+  await press("Not registered", chien);
+  await page.getByRole("dialog").getByText("aic: chien@example.com does not have this key there").waitFor();
+  await confirm("It is not registered");
+  await chien.getByText("revoked", { exact: true }).waitFor();
+  expect(auth.peers.aic.requests()).toHaveLength(before);
+
+  await go("security-keys", "Security keys");
+  await field("User").fill("rosalyn@example.com");
+  await press("Apply");
+  const rosalyn = rows("Security keys", "rosalyn@example.com");
+  await rosalyn.getByText("may be registered", { exact: true }).waitFor();
+  await button("Revoke the key", rosalyn).waitFor();
+  await outcome(/^200 POST .*credentials\/3\/revoke$/, async () => {
+    await press("Not registered", rosalyn);
+    await confirm("It is not registered");
+  });
+  await rosalyn.getByText("revoked", { exact: true }).waitFor();
+  expect(await rosalyn.getByRole("button").count()).toBe(0);
 });
 
 describe("with a token of the role `read`", () => {

@@ -1,19 +1,21 @@
-import { closePeers, startPeers } from "../../../local/peers/all.ts";
+import { closePeers, type Peers, startPeers } from "../../../local/peers/all.ts";
 import { describeSystem } from "../../../local/start/system.ts";
 import { type HostProcess, startHostProcess } from "../host/host-process.ts";
 import { atEndOfFile } from "../run/end-of-file.ts";
 import { freshStorage } from "../storage/fresh-storage.ts";
+
+type Settings = Readonly<Record<string, string>>;
 
 /** The authentication server as a process, for programs that call it from outside. */
 export type AuthHost = Awaited<ReturnType<typeof startAuthHost>>;
 
 /**
  * Starts one, which ends with the test file.
- * @param settings on top of the local system's
+ * @param settings on top of the local system's, given its peers
  * @param secrets further ones of the vault
  */
 export async function startAuthHost(
-  settings: Readonly<Record<string, string>> = {},
+  settings: Settings | ((peers: Peers) => Settings) = {},
   secrets: Readonly<Record<string, string>> = {},
 ) {
   const storage = freshStorage();
@@ -22,7 +24,10 @@ export async function startAuthHost(
   const { settings: described, tokens } = await describeSystem(storage, peers, {
     EVENT_SINK_URLS: `${peers.sink.url}/events`,
   });
-  const host = await startHostProcess(tokens.core, { ...described, ...settings });
+  const host = await startHostProcess(tokens.core, {
+    ...described,
+    ...(typeof settings === "function" ? settings(peers) : settings),
+  });
   atEndOfFile(async () => {
     await host.kill();
     await closePeers(peers);

@@ -8,7 +8,8 @@ import type { ViewProps } from "../model.ts";
 import { Served } from "../outcomes/served.ts";
 import { shownOutcome } from "../outcomes/shown-outcome.ts";
 import { usePages } from "../pages.ts";
-import { Badge, Card, code, html, Page, Table, time } from "../ui.ts";
+import { Card, code, html, Page, Table, time } from "../ui.ts";
+import { CredentialState, isRevocable, NotRegistered } from "./keys.ts";
 
 /** A filter by state alone reads every key. */
 const everyMs = 10_000;
@@ -47,17 +48,20 @@ export function SecurityKeys({ facts, choices }: ViewProps) {
 
 const rowOf = (key: RegisteredKey): readonly unknown[] => {
   const request = segment(key.credential_request_id);
+  const path = `/v2/credential-requests/${request}/security-keys/${segment(key.key_id)}`;
   return [
     html`<a class="strong" href=${`#/request/${request}`}>${key.serial_number ?? "no serial number yet"}</a><div class="small">${code(key.aaguid)}</div>`,
     html`${key.user_id}<div class="small">${key.idp_id}</div>`,
-    html`<${Badge} state=${key.state} />`,
+    html`<${CredentialState} ...${key} />`,
     html`${timesOf(key).map(([name, at]) => html`<div class="small">${name} ${time(at)}</div>`)}`,
-    (key.state === "active" || key.state === "revoke_failed") &&
-      html`<${Button} label="Revoke the key" kind="danger" needs="connector.support" run=${() => callHost("POST", `/v2/credential-requests/${request}/security-keys/${segment(key.key_id)}/revoke`)} confirm=${{
+    html`${
+      isRevocable(key) &&
+      html`<${Button} label="Revoke the key" kind="danger" needs="connector.support" run=${() => callHost("POST", `${path}/revoke`)} confirm=${{
         title: `Revoke the key ${key.serial_number ?? ""}?`,
-        text: `All its active credentials are removed at their identity providers, that of ${key.user_id} among them. They cannot be activated again.`,
+        text: `All its credentials that are or may be active are removed at their identity providers, that of ${key.user_id} among them. They cannot be activated again.`,
         action: "Revoke it",
-      }} />`,
+      }} />`
+    } <${NotRegistered} credential=${key} path=${`${path}/credentials/${key.credential}`} />`,
   ];
 };
 
