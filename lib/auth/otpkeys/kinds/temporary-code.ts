@@ -1,6 +1,5 @@
-import { timingSafeEqual } from "node:crypto";
 import * as z from "zod";
-import { hashOf } from "../../../platform/crypto.ts";
+import { hashOf, isSameText } from "../../../platform/crypto.ts";
 import { type Immutable, storedInstant } from "../../../platform/stored.ts";
 import type { Instant } from "../../../platform/time.ts";
 import { readTypedCode } from "../../passwords/typed-code.ts";
@@ -50,8 +49,7 @@ export function decideTemporaryCode(
   if (stored === undefined) return { outcome: "invalid" };
   if (stored.usesLeft === 0) return { outcome: "code_used_up" };
   if (stored.hash === undefined || now >= stored.validUntil) return { outcome: "code_expired" };
-  const [expected, given] = [Buffer.from(stored.hash), Buffer.from(hashTemporaryCode(code))];
-  if (expected.length !== given.length || !timingSafeEqual(expected, given)) return { outcome: "invalid" };
+  if (!isSameText(stored.hash, hashTemporaryCode(code))) return { outcome: "invalid" };
   const next = { ...stored, usesLeft: stored.usesLeft - 1 };
   return { outcome: "valid", temporaryCode: next.usesLeft === 0 ? withoutHash(next) : next };
 }
