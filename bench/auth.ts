@@ -72,14 +72,13 @@ async function prepare(): Promise<Readonly<Record<string, Case>>> {
     (users: readonly BenchUser[], path: (username: string) => string): Case =>
     connection => {
       const user = users[connection] as BenchUser;
-      const form = { username: user.username, otp: user.otp() };
-      return send(path(user.username), { method: "POST", headers: bench.coreHeaders, form });
+      return send(path(user.username), { method: "POST", headers: bench.coreHeaders, form: { otp: user.otp() } });
     };
   return {
     "Core user": connection => send(`/core/users/${plain[connection]?.username}`, { headers: bench.coreHeaders }),
     "Core user, bare": connection => send(`/bare/user?username=${bare[connection]?.username}`),
     "Core validate": validate(yubico, username => `/core/users/${username}/validate`),
-    "Core validate, bare": validate(bareYubico, () => "/bare/validate"),
+    "Core validate, bare": validate(bareYubico, username => `/bare/validate?username=${username}`),
     status: status("/client/status"),
     "status, bare": status("/bare/status"),
     authenticate: post("/client/authenticate", plain),

@@ -53,7 +53,7 @@ export async function registerBare(connectionString: string): Promise<void> {
   http("validate", async request => {
     const form = new URLSearchParams(await request.text());
     const [, key] = await Promise.all([
-      userOf(form.get("username") ?? ""),
+      userOf(request.query.get("username") ?? ""),
       otpkeys.getEntity<Record<string, unknown>>((form.get("otp") ?? "").slice(0, -32), "key"),
     ]);
     await sealer.open(sealed, context);
