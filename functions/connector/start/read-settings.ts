@@ -70,21 +70,23 @@ export const usesIdpFile = (environment: Environment): boolean =>
 function readIdpSettings(environment: Environment, parseFile: IdpFileParser | undefined): IdpSettingsAtStart {
   const settings = validSettings(connectorSettings, environment);
   const { CLOUD_STORAGE_BLOB_ENDPOINT } = validSettings(deploymentSettings, environment);
-  const { IDP_SECRET_HOSTS = [], IDP_ENABLE_MULTI_IDP, IDP_DEFAULT = "" } = settings;
-  const secretHosts = isLocalHost(environment) ? IDP_SECRET_HOSTS : withoutLoopback(IDP_SECRET_HOSTS);
+  const { IDP_SECRET_HOSTS: hosts, IDP_ENABLE_MULTI_IDP, IDP_DEFAULT = "" } = settings;
+  // Without hosts, the hosts of the IdPs are not checked: the problem is that of the setting.
+  const checked = hosts && !isLocalHost(environment) ? withoutLoopback(hosts) : hosts;
+  const secretHosts = checked ?? [];
   if (IDP_ENABLE_MULTI_IDP === undefined) return { secretHosts };
   if (IDP_ENABLE_MULTI_IDP) {
     if (parseFile === undefined) throw new TypeError("The parser of IdP files is not loaded.");
     return {
-      ...readSeveral(settings, secretHosts, { blobEndpoint: CLOUD_STORAGE_BLOB_ENDPOINT, parseFile }),
+      ...readSeveral(settings, checked, { blobEndpoint: CLOUD_STORAGE_BLOB_ENDPOINT, parseFile }),
       secretHosts,
     };
   }
-  return { known: new Map([[IDP_DEFAULT, readOne(environment, secretHosts)]]), secretHosts };
+  return { known: new Map([[IDP_DEFAULT, readOne(environment, checked)]]), secretHosts };
 }
 
 /** Reads the only IdP from its environment variables. */
-function readOne(environment: Environment, secretHosts: readonly string[]) {
+function readOne(environment: Environment, secretHosts: readonly string[] | undefined) {
   const kind = kindIn(environment);
   const variables = variablesOf(kind);
   const given = variables.map(({ key, name, fallback = name }) => [
@@ -92,7 +94,7 @@ function readOne(environment: Environment, secretHosts: readonly string[]) {
     textOf(environment, name) ?? textOf(environment, fallback),
   ]);
   const read = readIdp(kind, Object.fromEntries(given));
-  const problems = "type" in read ? secretHostProblems(read, secretHosts) : read;
+  const problems = "type" in read ? (secretHosts ? secretHostProblems(read, secretHosts) : []) : read;
   const nameOf = (key: string) => variables.find(variable => variable.key === key)?.name ?? key;
   if (!("type" in read) || problems.length > 0)
     throw new BadSettings(problems.map(({ path, reason }) => ({ path: nameOf(path), reason })));
@@ -120,7 +122,7 @@ const textOf = (environment: Environment, name: string): string | undefined => e
 
 function readSeveral(
   settings: Partial<Pick<ConnectorSettings, "IDP_CONFIGURATION_PATH" | "IDP_DEFAULT">>,
-  secretHosts: readonly string[],
+  secretHosts: readonly string[] | undefined,
   { blobEndpoint, parseFile }: { readonly blobEndpoint: string | undefined; readonly parseFile: IdpFileParser },
 ): Omit<IdpSettingsAtStart, "secretHosts"> {
   const { IDP_CONFIGURATION_PATH: path, IDP_DEFAULT: defaultId } = settings;
@@ -129,7 +131,7 @@ function readSeveral(
   const file = locateIdpFile(path, blobEndpoint);
   if (file === undefined)
     throw new BadSettings(wrong("must be a path, or the address of a blob under CLOUD_STORAGE_BLOB_ENDPOINT"));
-  if ("blob" in file || defaultId === undefined) return { file };
+  if ("blob" in file || defaultId === undefined || secretHosts === undefined) return { file };
   const bytes = readAtStart(file.path);
   if (bytes === undefined) return { file };
   if (typeof bytes === "string") throw new BadSettings(wrong(bytes));

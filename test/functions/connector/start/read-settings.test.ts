@@ -137,8 +137,8 @@ describe("a host to which the secrets of an IdP are sent", () => {
   });
 
   test("is rejected in another form than a list of hosts", () => {
-    expect(problemsOf({ ...kindA, IDP_SECRET_HOSTS: "https://auth.ping.example" })).toContain(
+    expect(problemsOf({ ...kindA, IDP_SECRET_HOSTS: "https://auth.ping.example" })).toEqual([
       "IDP_SECRET_HOSTS: must be hosts in lower case, as graph.microsoft.com, *.example.com or idp.example.com:8443",
-    );
+    ]);
   });
 });
