@@ -1,9 +1,9 @@
 import * as z from "zod";
 import { parseAttributeKey, parseAttributeValue } from "../../lib/auth/attributes/attributes.ts";
-import { readOtp } from "../../lib/auth/otpkeys/kinds/split-otp.ts";
+import { looksLikeOtp, readOtp } from "../../lib/auth/otpkeys/kinds/split-otp.ts";
 import { noSuchKey } from "../../lib/auth/otpkeys/manage-otpkeys.ts";
 import type { Validity } from "../../lib/auth/otpkeys/otpkey-access.ts";
-import { parsePrefix, prefixMaxLength } from "../../lib/auth/otpkeys/prefix.ts";
+import { foldPrefix, parsePrefix, prefixMaxLength } from "../../lib/auth/otpkeys/prefix.ts";
 import { noSuchUser } from "../../lib/auth/users/manage-users.ts";
 import { parseUsername, parseUserReference } from "../../lib/auth/users/username.ts";
 import { omitUndefined } from "../../lib/platform/collections.ts";
@@ -60,7 +60,10 @@ export const prefixField = z.lazy(() =>
   z.string().transform((text, context) => {
     const prefix = parsePrefix(text);
     if (prefix !== undefined) return prefix;
-    context.addIssue({ code: "custom", message: `must be 1 to ${prefixMaxLength} letters and digits` });
+    const form = `1 to ${prefixMaxLength} letters and digits`;
+    const isOtp = text.length <= 64 && looksLikeOtp(foldPrefix(text));
+    const message = isOtp ? `looks like an OTP: send the prefix alone, ${form}` : `must be ${form}`;
+    context.addIssue({ code: "custom", message });
     return z.NEVER;
   }),
 );

@@ -50,11 +50,15 @@ export function splitOtp<K extends SplitKey>(
 
 /**
  * Returns whether a text has the form of an OTP rather than of a prefix: 12 characters, which OATH token identifiers
- * and most public ids have, letters of modhex alone, or a serial number of at least 8 digits, and a code of digits.
- * Shorter texts that end in digits are prefixes too, for example an OATH token identifier, or a serial number.
+ * and most public ids have, letters of modhex alone, or a serial number of at least 8 digits, and a code of digits; a
+ * code of 6 digits alone; or more letters of modhex than a prefix has. Shorter texts that end in digits are prefixes
+ * too, for example an OATH token identifier, or a serial number.
  */
 export const looksLikeOtp = (text: string): boolean =>
-  /^[a-z0-9]{12,}[0-9]{6}$/.test(text) || /^[cbdefghijklnrtuv]{6,}[0-9]{6,8}$/.test(text) || /^[0-9]{14,}$/.test(text);
+  /^([a-z0-9]{12,})?[0-9]{6}$/.test(text) ||
+  /^[cbdefghijklnrtuv]{6,}[0-9]{6,8}$/.test(text) ||
+  /^[cbdefghijklnrtuv]{33,}$/.test(text) ||
+  /^[0-9]{14,}$/.test(text);
 
 interface CandidateSplit {
   readonly prefix: string;

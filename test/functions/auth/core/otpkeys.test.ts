@@ -49,11 +49,12 @@ describe("the prefix of an assignment", () => {
     expect(await prefixesOf(one)).toEqual(["7", "ubhe12345678", "z".repeat(32)]);
   });
 
-  it.each(["", "dtef fuje", yubicoKey().otp(1)])("is not %j: 400", async otpkey => {
-    expect(await assign(user.id, otpkey)).toMatchObject({
-      status: 400,
-      body: { error: "otpkey must be 1 to 32 letters and digits" },
-    });
+  it.each([
+    ["", "must be 1 to 32 letters and digits"],
+    ["dtef fuje", "must be 1 to 32 letters and digits"],
+    [yubicoKey().otp(1), "looks like an OTP: send the prefix alone, 1 to 32 letters and digits"],
+  ])("is not %j: 400", async (otpkey, reason) => {
+    expect(await assign(user.id, otpkey)).toMatchObject({ status: 400, body: { error: `otpkey ${reason}` } });
   });
 
   it("refuses a scanned OTP of no known key: no key is named like a code, and the user signs in as before", async () => {

@@ -106,6 +106,7 @@ describe("a prefix to assign", () => {
     ["ubhe12345678", false],
     ["k7205759403792794", false],
     ["1000001", false],
+    ["755224", true],
     ["2600135004012", false],
     ["8300000001755224", true],
     ["dteffuje", false],
