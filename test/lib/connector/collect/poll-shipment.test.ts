@@ -777,6 +777,18 @@ describe("a credential that waits for its key", () => {
     expect(await one.connector.queue("poll")).toEqual([]);
   });
 
+  test("ends so although its response is there; another credential of the key continues", async () => {
+    const one = await ordered({ state: 103, body: orderBody([2]) });
+    const { connector, requestId } = one;
+    const key = await connector.keyRow(requestId);
+    const late = { challengeExpiresAt: connector.now() };
+    const credentials = key.credentials.map((each, index) => (index === 0 ? { ...each, ...late } : each));
+    await connector.context.requests.save(await connector.load(requestId), { keys: [{ ...key, credentials }] });
+    await connector.runShipments();
+    expect(await credentialOf(one)).toMatchObject({ state: "failed", error_message: reason });
+    expect(await credentialOf(one, 0, 1)).toMatchObject({ state: "activation_pending" });
+  });
+
   test("ends so without a call where its shipment cannot be asked for", async () => {
     const one = await ordered({ body: orderBody([1, 2]) });
     peers.delivery.fail({ kind: "drop", path: "shipments/", times: 1000 });

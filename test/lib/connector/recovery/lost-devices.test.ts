@@ -157,6 +157,16 @@ describe("a device with unusable creation options that PingOne does not remove",
   );
 });
 
+test("a device of an order that is never confirmed is left, because the shipment may exist", async () => {
+  const connector = await testConnector(peers, { settings });
+  peers.delivery.fail({ kind: "drop", method: "POST" });
+  await refusalOf(connector.order(orderFor(newUser())));
+  connector.advance(days(4));
+  await connector.runCredentials();
+  expect(await stateOf(connector)).toMatchObject({ state: "failed" });
+  expect(removals()).toBe(0);
+});
+
 describe("the device of a credential that is not made", () => {
   const limit = 5;
   const onSiteOf = (user: string, credentials: readonly object[] = [{ user_id: user }]) =>
