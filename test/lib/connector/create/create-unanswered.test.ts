@@ -45,6 +45,7 @@ describe("a create whose delivery call is not answered", () => {
     ["answers 400 in the form of a gateway", { kind: "nonsense", status: 400 }],
     ["answers 409 in the form of a gateway", { kind: "refuse", status: 409 }],
     ["answers 405 in the form of a gateway", { kind: "refuse", status: 405 }],
+    ["answers 422 in the form of a gateway", { kind: "refuse", status: 422 }],
   ])("because it %s: 500 that names the request, which stays received and is ordered once", async (_, fault) => {
     const connector = await testConnector(peers);
     peers.delivery.fail({ ...fault, method: "POST" });
