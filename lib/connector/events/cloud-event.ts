@@ -43,6 +43,7 @@ export const cloudEventOf = (event: RequestEvent) => ({
     serial_number: event.serial,
     credential: event.credential,
     idp_id: event.idpId,
+    may_be_registered: event.mayBeRegistered,
     mail: event.mail,
     error_code: event.errorCode,
     replaces: event.replaces && replacesFields(event.replaces),

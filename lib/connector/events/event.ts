@@ -20,6 +20,8 @@ const occurrence = {
   /** The position of the credential on its security key, from 1. */
   credential: count.exactOptional(),
   idpId: text.exactOptional(),
+  /** Whether the IdP may have registered the failed credential. */
+  mayBeRegistered: z.literal(true).exactOptional(),
   /** The number of the PIN email of the key, from 1. It grows with a resend, and if an email was not delivered. */
   mail: count.exactOptional(),
   /** The mail service's error code of the last attempt to send the email. */

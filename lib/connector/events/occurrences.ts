@@ -54,13 +54,13 @@ function deliveryEnd(state: ReturnType<typeof deliveryStateOf>): readonly Omit<O
 }
 
 function ofCredentials(before: SecurityKey, { id: keyId, credentials }: SecurityKey): readonly Occurrence[] {
-  return credentials.flatMap(({ state, revocation, idpId }, index): Occurrence[] => {
+  return credentials.flatMap(({ state, revocation, idpId, mayBeRegistered }, index): Occurrence[] => {
     const former = before.credentials[index];
     const of = { keyId, credential: index + 1, idpId };
     const isNew = state !== former?.state && (state === "active" || state === "failed");
     const isRevoked = revocation?.state === "revoked" && former?.revocation?.state !== "revoked";
     return [
-      ...(isNew ? [{ type: `credential.${state}`, ...of } as const] : []),
+      ...(isNew ? [{ type: `credential.${state}`, ...of, ...(mayBeRegistered && { mayBeRegistered }) } as const] : []),
       ...(isRevoked ? [{ type: "credential.revoked", ...of } as const] : []),
     ];
   });

@@ -64,7 +64,17 @@ const dataSchemas = {
     .object({ ...ofCredential, state: z.literal("active") })
     .describe("The identity provider accepted the credential."),
   "credential.failed": z
-    .object({ ...ofCredential, state: z.literal("failed") })
+    .object({
+      ...ofCredential,
+      state: z.literal("failed"),
+      may_be_registered: z
+        .literal(true)
+        .optional()
+        .describe(
+          "The identity provider may have registered the credential all the same, so the key may work: look there " +
+            "before you replace it, and revoke the credential or state that it is not registered.",
+        ),
+    })
     .describe("The credential can no longer become active. The read model has the reason."),
   "credential.revoked": z.object(ofCredential).describe("The credential was removed at its identity provider."),
   "pin_mail.sent": z.object(ofMail).describe("The mail service sent the PIN email of the key."),

@@ -111,6 +111,17 @@ describe("the occurrences between two versions of a request", () => {
     expect(typesFrom(request({ state: "received" }), request({ state: "failed" }))).toEqual(ended);
   });
 
+  test.each([{}, { mayBeRegistered: true as const }])("say of a failed credential whether it may work: %j", doubt => {
+    const [before, after] = [key("a-01", ["activation_pending"]), key("a-01", ["failed"])];
+    const credentials = after.credentials.map(credential => ({ ...credential, ...doubt }));
+    expect(
+      occurrencesBetween(
+        { request: request(), keys: [before] },
+        { request: request(), keys: [{ ...after, credentials }] },
+      ),
+    ).toEqual([{ type: "credential.failed", keyId: "a-01", credential: 1, idpId: "entra", ...doubt }]);
+  });
+
   test("have no event for a cancelled credential, and one for the end of the request", () => {
     const before = { request: request(), keys: [key("s-01-001", ["processing", "processing"])] };
     const after = { request: request({ state: "cancelled" }), keys: [key("s-01-001", ["cancelled", "cancelled"])] };
@@ -141,7 +152,7 @@ const details: Readonly<Record<(typeof eventTypes)[number], Omit<Occurrence, "ty
   "key.delivered": { keyId: "s-01-001", shipmentId: "ship-1" },
   "key.delivery_failed": { keyId: "s-01-001", shipmentId: "ship-1", state: "lost" },
   "credential.active": { keyId: "s-01-001", credential: 1, idpId: "entra" },
-  "credential.failed": { keyId: "s-01-001", credential: 2, idpId: "entra" },
+  "credential.failed": { keyId: "s-01-001", credential: 2, idpId: "entra", mayBeRegistered: true },
   "credential.revoked": { keyId: "s-01-001", credential: 1, idpId: "entra" },
   "pin_mail.sent": { keyId: "s-01-001", mail: 1 },
   "pin_mail.given_up": { keyId: "s-01-001", mail: 1, errorCode: "DomainNotLinked" },
